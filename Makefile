@@ -1,0 +1,37 @@
+# make demo and make test work from nothing: they make .venv from the pinned constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench docs clean constraints
+
+demo: $(READY)  ## the whole story on a made-up web
+	$(BIN)/recrawl demo
+
+test: check  ## everything that must hold: style, types, import rule, doctests, tests
+	$(BIN)/pytest -n auto --dist worksteal
+
+check: $(READY)  ## the fast part: style, types, import rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## speed, as ratios measured side by side
+	$(BIN)/python -m benchmarks
+
+docs: $(READY)  ## docs/commands.md from the commands' own help
+	$(BIN)/python -m docs.make
+
+constraints: $(READY)  ## pin every dependency anew
+	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file constraints.txt pyproject.toml
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,53 @@
+"""The command line: options → one library call → print. One file per command; heavy imports happen inside them."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from recrawl.cli import archive, compact, demo, export, importing, info, show, stats, synth
+from recrawl.errors import RecrawlError
+
+app = typer.Typer(
+    name="recrawl",
+    help="Which known pages should a crawler fetch next? Learns from past visits where new links and changes appear.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (demo, importing, archive, info, show, stats, synth, export, compact):
+    module.register(app)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from recrawl import __version__
+
+        typer.echo(f"recrawl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; exit 0 for success, 1 for a failed job, 2 for wrong usage."""
+    try:
+        app()
+    except RecrawlError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("stopped; everything reported so far is safe", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output (head, less) has seen enough.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,88 @@
+"""Options and output that the commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+HistoryOption = Annotated[
+    str, typer.Option("--history", envvar="RECRAWL_HISTORY", metavar="DIR", help="The history directory.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all randomness.")]
+AsOfOption = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="Only what was known then: ISO 8601 with zone, or epoch.")
+]
+EveryOption = Annotated[
+    str, typer.Option("--every", metavar="PERIOD", help="Rounds: 'crawl' as crawled, or a period such as 1h, 1d, 7d.")
+]
+MinShareOption = Annotated[
+    float, typer.Option("--min-share", min=0.0, max=1.0, help="Keep pages seen in at least this share of the rounds.")
+]
+HISTORY = "./history"
+
+
+def open_history(folder: str, as_of: str | None = None) -> Any:
+    """The history that a command reads, as it was known at `as_of`."""
+    from recrawl.history import History
+    from recrawl.visits import parse_at
+
+    history = History.open(folder)
+    return history.as_of(parse_at(as_of)) if as_of else history
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on a line of its own."""
+    import orjson
+
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
+    sys.stdout.buffer.write(orjson.dumps(value, option=options))
+    sys.stdout.buffer.flush()
+
+
+def console() -> Console:
+    """Where tables go."""
+    from rich.console import Console
+
+    # In a pipe or a file there is no width to obey: do not squeeze tables to 80 columns there.
+    return Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+
+
+def note(message: str) -> None:
+    """A line for people, beside the output."""
+    print(message, file=sys.stderr)
+
+
+class Advance(Protocol):
+    """Tells a progress bar how much more is done."""
+
+    def __call__(self, amount: float, total: float | None = None) -> None:
+        """Add `amount`; `total` tells how much there will be, once that is known."""
+
+
+@contextmanager
+def progress(what: str, total: float | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
+    """A progress bar on standard error, if that is a terminal; else nothing."""
+    if not sys.stderr.isatty():
+        yield lambda amount, total=None: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    amount_column = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        amount_column,
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda amount, total=None: bar.update(task, advance=amount, total=total)

@@ -1,0 +1,32 @@
+"""``recrawl demo``: the whole story on a made-up web in under a minute."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.common import JsonOption, SeedOption, console, note, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(demo)
+
+
+def demo(
+    folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Where the demo may write.")] = "demo",
+    pages: Annotated[int, typer.Option("--pages", min=10, help="Size of the made-up web.")] = 3_000,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """A made-up web from crawl files to insight: synth, import, stats and an HTML report."""
+    from recrawl.experiments.demo import run
+
+    result = run(folder, pages, seed, step=note)
+    if json:
+        print_json(result.as_dict())
+        return
+    out = console()
+    for line in result.what_to_look_at:
+        out.print(line, markup=False)

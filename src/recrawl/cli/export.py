@@ -1,0 +1,116 @@
+"""``recrawl export``: the tables for the user's own notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+
+import typer
+
+from recrawl.cli.common import HISTORY, AsOfOption, EveryOption, HistoryOption, JsonOption, MinShareOption, open_history
+from recrawl.errors import RecrawlError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class What(StrEnum):
+    """The tables."""
+
+    visits = "visits"
+    links = "links"
+    panel = "panel"
+
+
+class Format(StrEnum):
+    """How they are written."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    parquet = "parquet"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("export")(export)
+
+
+def export(
+    what: Annotated[What, typer.Argument(help="visits, links or panel.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to; .gz and .zst compress.")] = "-",
+    format: Annotated[Format | None, typer.Option("--format", help="Default: by the file's name, else jsonl.")] = None,
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    every: EveryOption = "crawl",
+    min_share: MinShareOption = 1.0,
+    json: JsonOption = False,
+) -> None:
+    """Write a table as Parquet, CSV or JSON lines.
+
+    visits: what each showed and what was new. links: every link of every visit. panel: pages by rounds (--every, --min-share).
+    """
+    from recrawl import export as tables
+
+    opened = open_history(history, as_of)
+    if what is What.panel:
+        parts = tables.panel_rows(opened, every, min_share)
+    else:
+        parts = {"visits": tables.visits, "links": tables.links}[what.value](opened)
+    kind = Format.jsonl if json else format or _format_of(out)
+    with _opened(out, kind) as stream:
+        {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[kind.value](parts, stream)
+
+
+def _format_of(name: str) -> Format:
+    plain = name.removesuffix(".gz").removesuffix(".zst")
+    return Format.csv if plain.endswith(".csv") else Format.parquet if plain.endswith(".parquet") else Format.jsonl
+
+
+def _opened(out: str, kind: Format) -> Any:
+    from contextlib import nullcontext
+
+    if out == "-":
+        if kind is Format.parquet and sys.stdout.isatty():
+            raise RecrawlError("Parquet is not for a terminal; name a file with --out FILE")
+        return nullcontext(sys.stdout.buffer)
+    try:
+        if out.endswith(".gz"):
+            import gzip
+
+            return gzip.open(out, "wb")
+        if out.endswith(".zst"):
+            import zstandard
+
+            return zstandard.open(out, "wb")
+        return open(out, "wb")
+    except OSError as error:
+        raise RecrawlError(f"cannot write {out}: {error.strerror}") from error
+
+
+def _write_jsonl(parts: Iterator[pa.Table], stream: BinaryIO) -> None:
+    import orjson
+
+    options = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+    for part in parts:
+        for batch in part.to_batches(max_chunksize=10_000):
+            stream.write(b"".join(orjson.dumps(row, option=options) for row in batch.to_pylist()))
+
+
+def _write_csv(parts: Iterator[pa.Table], stream: BinaryIO) -> None:
+    from pyarrow import csv
+
+    for i, part in enumerate(parts):
+        csv.write_csv(part, stream, csv.WriteOptions(include_header=i == 0))
+
+
+def _write_parquet(parts: Iterator[pa.Table], stream: BinaryIO) -> None:
+    import pyarrow.parquet as pq
+
+    writer: Any = None
+    for part in parts:
+        writer = writer or pq.ParquetWriter(cast(Any, stream), part.schema, compression="zstd")
+        writer.write_table(part)
+    if writer:
+        writer.close()

@@ -1,0 +1,93 @@
+"""``recrawl import``: files of any kind into the history."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+
+if TYPE_CHECKING:
+    from recrawl.ingest import Report
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("import")(import_)
+
+
+def import_(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of any kind, or - for standard input.")],
+    history: HistoryOption = HISTORY,
+    format: Annotated[
+        str | None, typer.Option("--format", help="warc, wacz, parquet, cdx, cdxj, timemap, jsonl, lbla, csv.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record that would be skipped.")] = False,
+    keep_tracking: Annotated[
+        bool, typer.Option("--keep-tracking", help="Keep utm_*, gclid, fbclid and their kind in URLs.")
+    ] = False,
+    max_body: Annotated[int, typer.Option("--max-body", metavar="MIB", min=1, help="Skip larger bodies.")] = 32,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes that read. Default: one a core, if it pays.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell on stderr what each commit made safe.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Import visits: JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap, the LBLA dataset.
+
+    The kind is told from the content; .gz and .zst are seen through. Importing the same file twice adds nothing. Records that
+    cannot be used are counted by reason and skipped. Exits 1 if an input could not be read.
+    """
+    from recrawl.history import Appended, History
+    from recrawl.ingest import Options, import_files
+
+    options = Options(format=format, keep_tracking=keep_tracking, max_body=max_body << 20, strict=strict)
+    total = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) if "-" not in files else None
+    safe = 0
+
+    def committed(receipt: Appended) -> None:
+        nonlocal safe
+        safe += receipt.added + receipt.duplicates
+        if verbose:
+            note(f"safe: {safe:,} visits ({receipt.added:,} added, {receipt.duplicates:,} known)")
+
+    with progress("importing", total, in_bytes=True) as advance:
+        report = import_files(
+            History.create(history), files, options, workers=workers, on_read=advance, on_commit=committed
+        )
+    if json:
+        print_json(report.as_dict())
+    else:
+        _print(report)
+    if report.failed_inputs:
+        for failure in report.failed_inputs:
+            note(f"error: {failure}")
+        raise typer.Exit(1)
+
+
+def _print(report: Report) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    known = f"{report.duplicates:,} known already"
+    if report.replaced:
+        known += f", {report.replaced:,} of them told more than before"
+    out.print(f"[bold]{report.added:,}[/] visits added of {report.read:,} read, on {report.pages:,} pages; {known}")
+    if report.skipped:
+        table = Table("skipped", "records", "for example", title_justify="left")
+        for reason, count in report.skipped.most_common():
+            table.add_row(Text(reason), f"{count:,}", Text(report.examples[reason][:110]))
+        out.print(table)
+    if report.dropped_links:
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped_links.most_common())
+        out.print(Text(f"links left out: {dropped}"))
+    if report.unknown_fields:
+        fields = ", ".join(f"{name} ({count:,})" for name, count in report.unknown_fields.most_common(20))
+        out.print(Text(f"fields not used: {fields}"))
+    if report.traps:
+        out.print(f"{report.traps:,} URLs look like crawler traps (kept, flagged)")

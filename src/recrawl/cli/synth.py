@@ -1,0 +1,98 @@
+"""``recrawl synth``: a made-up history with the papers' statistics."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, SeedOption, console, print_json, progress
+from recrawl.errors import RecrawlError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("synth")(synth)
+
+
+def synth(
+    pages: Annotated[int, typer.Option("--pages", min=1, help="How many pages; the papers had 384323.")] = 2_000,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often each is visited; the papers: 10.")] = 10,
+    every: Annotated[str, typer.Option("--every", metavar="PERIOD", help="Time between rounds.")] = "7d",
+    rhythm: Annotated[bool, typer.Option("--rhythm", help="Links arrive by hour of day and day of week.")] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="With 192-dimensional semantic vectors.")] = False,
+    terms: Annotated[bool, typer.Option("--terms/--no-terms", help="With the words of the texts.")] = True,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write .jsonl or .warc.gz (- : JSONL) instead.")
+    ] = None,
+    history: HistoryOption = HISTORY,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Make up a living web with the papers' statistics, of any size: into a history, or as JSONL or WARC.
+
+    Pages gain and lose links, die and fail; topics behave alike, pages of a site share links, tails are heavy. The same seed
+    makes the same web.
+    """
+    from recrawl.panel import parse_period
+    from recrawl.synth import Settings
+
+    try:
+        settings = Settings(
+            pages=pages,
+            rounds=rounds,
+            every=parse_period(every),
+            rhythm=rhythm,
+            vectors=vectors,
+            terms=terms,
+            seed=seed,
+        )
+    except ValueError as error:
+        raise RecrawlError(str(error)) from error
+    if out is None:
+        _into_history(settings, history, json)
+    else:
+        _into_file(settings, out)
+
+
+def _into_history(settings: object, folder: str, json: bool) -> None:
+    from recrawl.history import History
+    from recrawl.synth import Settings, batches
+
+    assert isinstance(settings, Settings)
+    history = History.create(folder)
+    added = duplicates = 0
+    with progress("making up pages", settings.pages) as advance:
+        done = 0
+
+        def tell(now: int, total: int) -> None:
+            nonlocal done
+            advance(now - done, total)
+            done = now
+
+        for batch in batches(settings, tell):
+            receipt = history.append(batch)
+            added, duplicates = added + receipt.added, duplicates + receipt.duplicates
+    if json:
+        print_json({"added": added, "duplicates": duplicates, "pages": settings.pages, "rounds": settings.rounds})
+    else:
+        console().print(f"[bold]{added:,}[/] visits of {settings.pages:,} made-up pages in {folder}")
+
+
+def _into_file(settings: object, out: str) -> None:
+    from recrawl.synth import Settings, write_jsonl, write_warc
+
+    assert isinstance(settings, Settings)
+    try:
+        if out == "-":
+            write_jsonl(settings, sys.stdout.buffer)
+        elif out.endswith((".warc", ".warc.gz")):
+            write_warc(settings, out)
+        else:
+            from recrawl.cli.export import Format, _opened
+
+            with _opened(out, Format.jsonl) as stream:
+                write_jsonl(settings, stream)
+    except OSError as error:
+        raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error

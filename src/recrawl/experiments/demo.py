@@ -1,0 +1,75 @@
+"""The demo: a made-up web is crawled ten times, imported, looked at and reported on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recrawl.errors import RecrawlError
+from recrawl.experiments.empirical import analyse
+from recrawl.experiments.empirical_page import write_empirical_page
+from recrawl.history import History, summary
+from recrawl.ingest import import_files
+from recrawl.panel import build
+from recrawl.synth import Settings, write_jsonl, write_warc
+
+MIN_SHARE = 0.9  # of the rounds: some pages die or fail on the way
+WARC_PAGES = 200  # a crawl file of the other kind, to show that both come to the same
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo made, and where."""
+
+    history: str
+    report: str
+    visits: int
+    pages: int
+    busiest: str  # the page that gained most links in one round
+    what_to_look_at: tuple[str, str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return dict(self.__dict__)
+
+
+def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> DemoResult:
+    """Run the demo in a folder of its own."""
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecrawlError(f"the demo cannot write to {folder}: {error.strerror}; name another place with --folder") from error
+    settings = Settings(pages=n_pages, seed=seed)
+    crawl, warc = place / "crawl.jsonl", place / "crawl.warc.gz"
+    step(f"1/4 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
+    with crawl.open("wb") as stream:
+        write_jsonl(settings, stream)
+    write_warc(Settings(pages=min(WARC_PAGES, n_pages), seed=seed + 1), warc)
+    step("2/4 importing the crawl files, JSON lines and WARC (recrawl import)")
+    history = History.create(place / "history")
+    imported = import_files(history, [str(crawl), str(warc)], workers=1)
+    step(f"    {imported.added:,} visits added, {imported.duplicates:,} known already, {sum(imported.skipped.values()):,} skipped")
+    step("3/4 working out what was new at every visit (recrawl info, recrawl stats)")
+    totals = summary(history)
+    timeline = history.timeline
+    found = analyse(build(history, min_share=MIN_SHARE), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
+    for sentence in found.findings:
+        step(f"    {sentence}")
+    step("4/4 writing the report (recrawl stats --out)")
+    report = write_empirical_page(place / "report.html", found, "recrawl demo: a made-up web, crawled ten times")
+    busiest = found.extreme_pages[0].url if found.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
+    return DemoResult(
+        history=str(place / "history"),
+        report=str(report),
+        visits=totals.visits,
+        pages=totals.pages,
+        busiest=busiest,
+        what_to_look_at=(
+            f"Open {report} in a browser: how new links arrive, with every plot of the papers.",
+            f"See what the history holds:      recrawl info --history {place / 'history'}",
+            f"See the busiest page over time:  recrawl show {busiest} --history {place / 'history'}",
+        ),
+    )

@@ -1,0 +1,23 @@
+"""What was seen and when: append, read, as_of, what was new on each visit."""
+
+from recrawl.history.batch import BatchBuilder
+from recrawl.history.history import History, count_new
+from recrawl.history.novelty import Novelty
+from recrawl.history.page_story import PageStory, page_story
+from recrawl.history.store import Appended
+from recrawl.history.summary import Summary, summary
+from recrawl.history.timeline import LinkSets, Timeline
+
+__all__ = [
+    "Appended",
+    "BatchBuilder",
+    "History",
+    "LinkSets",
+    "Novelty",
+    "PageStory",
+    "Summary",
+    "Timeline",
+    "count_new",
+    "page_story",
+    "summary",
+]

@@ -1,0 +1,29 @@
+"""Digests that make link sets and texts content-addressed: equal content, equal digest, stored once."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.hashing import hash64
+
+Ids: TypeAlias = "array[int] | NDArray[np.int64]"
+
+
+def link_set_digest(internal: Ids, external: Ids) -> int:
+    """The digest of a page's outlinks, both parts ascending ids.
+
+    The number of internal links is part of it: the same links can be internal to one page and external to another.
+
+    >>> link_set_digest(np.array([1, 2]), np.array([3])) == link_set_digest(np.array([1]), np.array([2, 3]))
+    False
+    """
+    return hash64(np.int64(len(internal)).tobytes() + internal.tobytes() + external.tobytes())
+
+
+def terms_digest(terms: array[int], counts: array[int], vector: array[float]) -> int:
+    """The digest of a text's words (and of the vector that came with it, if any)."""
+    return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes())

@@ -1,0 +1,115 @@
+"""The history: what was seen and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from recrawl.history.batch import BatchBuilder
+from recrawl.history.keys import Ints
+from recrawl.history.novelty import Novelty, novelty
+from recrawl.history.schema import VISITS, Batch
+from recrawl.history.store import Appended, Store
+from recrawl.history.timeline import LinkSets, Timeline, build
+from recrawl.visits import Visit
+
+
+class History:
+    """All visits of a collection, on disk; append to it, and ask what was seen and what was new at any time.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> monday, tuesday = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 6, tzinfo=UTC)
+    >>> history = History.create(folder)
+    >>> history.add([Visit(url="https://e.org/", at=monday, links=["https://e.org/a"]),
+    ...              Visit(url="https://e.org/", at=tuesday, links=["https://e.org/a", "https://e.org/b"])])
+    Appended(added=2, duplicates=0, replaced=0)
+    >>> history.novelty.total("previous").tolist()
+    [-1, 1]
+    >>> history.as_of(monday).timeline.n_visits
+    1
+    """
+
+    def __init__(self, store: Store, until: datetime | None = None) -> None:
+        self.store = store
+        self.until = until
+
+    @classmethod
+    def open(cls, folder: str | Path) -> History:
+        """An existing history; raises `HistoryError` where there is none."""
+        return cls(Store(Path(folder)))
+
+    @classmethod
+    def create(cls, folder: str | Path) -> History:
+        """The history in this folder, made if it is not there yet."""
+        return cls(Store.create(Path(folder)))
+
+    def append(self, batch: Batch) -> Appended:
+        """Add rows that `BatchBuilder` (or `recrawl synth`) made. When this returns, the visits are safe."""
+        receipt = self.store.append(batch)
+        self.__dict__.pop("timeline", None)
+        self.__dict__.pop("novelty", None)
+        return receipt
+
+    def add(self, visits: Iterable[Visit]) -> Appended:
+        """Add visits; for many of them, or for files, `recrawl.ingest` is quicker and counts what it must skip."""
+        builder = BatchBuilder()
+        for visit in visits:
+            builder.add(visit)
+        return self.append(builder.take())
+
+    def as_of(self, moment: datetime) -> History:
+        """The same history as it was known at a moment: visits up to and including it, nothing later."""
+        if moment.tzinfo is None:
+            raise ValueError(f"as_of needs an aware time, e.g. {moment.isoformat()}+00:00")
+        return History(self.store, min(moment, self.until) if self.until else moment)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """All visits as arrays ordered by page and time, unchanged ones with their links carried forward."""
+        where = (
+            None
+            if self.until is None
+            else ds.field("at") <= pa.scalar(self.until.astimezone(UTC), VISITS.field("at").type)
+        )
+        return build(self.store.read("visits", where=where), LinkSets.from_table(self.store.read("link_sets")))
+
+    @cached_property
+    def novelty(self) -> Novelty:
+        """What was new on each visit of the timeline, in all three meanings."""
+        return count_new(self.timeline)
+
+    def urls_of(self, ids: Ints) -> pa.Array:
+        """The URLs of page or link ids; null where an id is not known."""
+        wanted = pa.array(np.unique(ids))
+        table = self.store.read("urls", ["id", "url"], pc.is_in(ds.field("id"), wanted))
+        return table["url"].combine_chunks().take(pc.index_in(pa.array(ids), table["id"].combine_chunks()))
+
+    def n_traps(self) -> int:
+        """How many known URLs look like crawler traps."""
+        return int(self.store.read("urls", ["id"], ds.field("trap")).num_rows)
+
+    def compact(self) -> None:
+        """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
+        self.store.compact()
+
+
+def count_new(timeline: Timeline) -> Novelty:
+    """What was new on each visit of a timeline."""
+    sets = timeline.sets
+    return novelty(
+        timeline.page_start,
+        timeline.at,
+        timeline.links,
+        timeline.compared_with,
+        sets.start,
+        sets.links,
+        sets.n_internal,
+    )

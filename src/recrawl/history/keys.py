@@ -1,0 +1,89 @@
+"""Which rows a history already holds: sorted runs of keys, read once per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recrawl.visits import Outcome
+
+Ints = NDArray[np.int64]
+MAX_RUNS = 8  #: sorted runs kept apart; past that they are merged into one
+
+
+class KnownIds:
+    """A growing set of 64-bit ids, asked for many at a time.
+
+    >>> known = KnownIds()
+    >>> known.add(np.array([3, 1]))
+    >>> known.holds(np.array([1, 2, 3]))
+    array([ True, False,  True])
+    """
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._runs: list[Ints] = []
+
+    def read_new(self, files: Iterable[str], read: Callable[[str], Ints]) -> None:
+        """Take in the ids of files not read before."""
+        for file in files:
+            if file not in self._files:
+                self._files.add(file)
+                self.add(read(file))
+
+    def add(self, ids: Ints) -> None:
+        """Take in ids, in any order."""
+        self._runs.append(np.sort(ids))
+        if len(self._runs) > MAX_RUNS:
+            self._runs = [np.unique(np.concatenate(self._runs))]
+
+    def holds(self, ids: Ints) -> NDArray[np.bool_]:
+        """For each id, whether it is known."""
+        found = np.zeros(len(ids), np.bool_)
+        for run in self._runs:
+            if len(run):
+                at = np.minimum(np.searchsorted(run, ids), len(run) - 1)
+                found |= run[at] == ids
+        return found
+
+
+def precedence(visits: pa.Table) -> Ints:
+    """Which of several rows for one page and moment counts: the highest. It depends on the rows only, never on their order.
+
+    A copy beats "unchanged" beats "gone" beats a failure; then known links beat unknown ones, and a known text an unknown one.
+    Between rows that tell equally much, a hash of their content decides.
+    """
+    status = visits["status"].to_numpy()
+    rank = np.select(
+        [(status >= 200) & (status < 400) & (status != 304), status == 304, (status == 404) | (status == 410)],
+        [3 - Outcome.OK, 3 - Outcome.UNCHANGED, 3 - Outcome.GONE],
+        3 - Outcome.FAILED,
+    ).astype(np.int64)
+    mixed = status.astype(np.uint64)
+    for name in ("links", "text", "terms", "payload", "content_bytes", "text_bytes"):
+        column = visits[name]
+        if name in ("links", "text"):
+            rank = rank * 2 + np.asarray(column.is_valid())
+        values = column.fill_null(0).to_numpy().view(np.uint64)
+        mixed = (mixed ^ values) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    combined: Ints = (rank << 56) | (mixed >> np.uint64(8)).astype(np.int64)
+    return combined
+
+
+def best_rows(page: Ints, at: Ints, rank: Ints) -> Ints:
+    """The rows to keep, ordered by page and time: one for each (page, at), the one of highest precedence.
+
+    >>> best_rows(np.array([7, 5, 7]), np.array([1, 1, 1]), np.array([0, 0, 9]))
+    array([1, 2])
+    """
+    order: Ints = np.lexsort((at, page))
+    page, at = page[order], at[order]
+    repeated = (page[1:] == page[:-1]) & (at[1:] == at[:-1])
+    if repeated.any():
+        order = order[np.lexsort((rank[order], at, page))]
+        order = order[np.append(~repeated, True)]  # ascending by precedence: the last of equal keys is the best
+    return order

@@ -1,0 +1,184 @@
+"""What was new on each visit, in all three meanings, for a whole history at once.
+
+Visits come sorted by page and time, link sets as ascending ids, so "new since the previous visit" is a merge of two short sorted
+arrays. Only what is new in that sense can be new to the page, and only what is new to the page can be new anywhere, so the two
+wider meanings look at a small part of all sightings, through hash tables.
+
+- previous: not on the page at its previous visit (LBLA section 4: N⁺(p(t_{i+1})) \\ N⁺(p(t_i)));
+- page: never before on this page (HACS section II-B: l*(m_i));
+- anywhere: never before on any page of the collection (Pham et al. 2018), "before" meaning at an earlier moment: a link that two
+  pages first show at the same moment is new on both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Counts = NDArray[np.int32]
+UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """New links per visit, in the order of the visits; `UNDEFINED` where the question has no answer."""
+
+    previous_internal: Counts
+    previous_external: Counts
+    page_internal: Counts
+    page_external: Counts
+    anywhere_internal: Counts
+    anywhere_external: Counts
+    n_distinct_anywhere: int  # distinct links never before anywhere, each counted once
+    n_links: int  # distinct links ever seen
+
+    def total(self, meaning: str) -> Counts:
+        """Internal and external together; `meaning` is previous, page or anywhere."""
+        internal: Counts = getattr(self, f"{meaning}_internal")
+        external: Counts = getattr(self, f"{meaning}_external")
+        return np.where(internal >= 0, internal + external, UNDEFINED).astype(np.int32)
+
+
+def novelty(
+    page_start: Ints,
+    at: Ints,
+    links: Ints,
+    compared_with: Ints,
+    set_start: Ints,
+    set_links: Ints,
+    set_n_internal: Ints,
+) -> Novelty:
+    """Count new links.
+
+    `page_start`: where each page's visits begin, and the number of visits at the end. `links`: for each visit the link set it
+    shows (carried forward where unchanged), -1 where not known. `compared_with`: the earlier visit whose links it is compared with,
+    -1 where there is none. `set_start`: where each set begins in `set_links`; internal ids first, both parts ascending.
+    """
+    counts = np.full((4, len(links)), UNDEFINED, np.int32)
+    sighted_link, sighted_visit, n = _per_page(
+        page_start, links, compared_with, set_start, set_links, set_n_internal, counts
+    )
+    anywhere, n_distinct, n_links = _anywhere(sighted_link[:n], sighted_visit[:n], at, compared_with)
+    return Novelty(counts[0], counts[1], counts[2], counts[3], anywhere[0], anywhere[1], n_distinct, n_links)
+
+
+@njit(cache=True)
+def _slot(table: Ints, stamp: Counts, now: int, key: int) -> int:
+    """Where a key is, or where it belongs, in an open-addressing table whose entries of other stamps count as free."""
+    mask = len(table) - 1
+    # Ids are hashes already, but their low bits alone would cluster where keys were made by other means.
+    i = (key ^ (key >> 29)) & mask
+    while stamp[i] == now and table[i] != key:
+        i = (i + 1) & mask
+    return i
+
+
+@njit(cache=True)
+def _per_page(
+    page_start: Ints,
+    links: Ints,
+    compared_with: Ints,
+    set_start: Ints,
+    set_links: Ints,
+    set_n_internal: Ints,
+    counts: NDArray[np.int32],
+) -> tuple[Ints, Ints, int]:
+    """Fill counts (previous internal, external, page internal, external); return each page's first sightings of links.
+
+    A sighting is a link id and a visit, coded as 2·visit + 1 if the link is external.
+    """
+    sighted_link = np.empty(1 << 20, np.int64)
+    sighted_visit = np.empty(1 << 20, np.int64)
+    n = 0
+    table = np.empty(1 << 10, np.int64)
+    stamp = np.full(1 << 10, -1, np.int32)
+    for p in range(len(page_start) - 1):
+        last_set = -1
+        filled = 0
+        for v in range(page_start[p], page_start[p + 1]):
+            current = links[v]
+            if current < 0:
+                continue
+            before = -1 if compared_with[v] < 0 else links[compared_with[v]]
+            if before >= 0:
+                counts[0, v] = counts[1, v] = counts[2, v] = counts[3, v] = 0
+            if current == last_set and (before < 0 or before == current):
+                continue
+            start, stop = set_start[current], set_start[current + 1]
+            split = start + set_n_internal[current]
+            while len(table) < 2 * (filled + stop - start):
+                old, old_stamp = table, stamp
+                table = np.empty(2 * len(old), np.int64)
+                stamp = np.full(2 * len(old), -1, np.int32)
+                for i in range(len(old)):
+                    if old_stamp[i] == p:
+                        j = _slot(table, stamp, p, old[i])
+                        table[j], stamp[j] = old[i], p
+            while len(sighted_link) < n + stop - start:
+                sighted_link = np.concatenate((sighted_link, np.empty_like(sighted_link)))
+                sighted_visit = np.concatenate((sighted_visit, np.empty_like(sighted_visit)))
+            for kind in range(2):
+                i, end = (start, split) if kind == 0 else (split, stop)
+                k = k_end = 0
+                if before >= 0:
+                    k = set_start[before] if kind == 0 else set_start[before] + set_n_internal[before]
+                    k_end = set_start[before] + set_n_internal[before] if kind == 0 else set_start[before + 1]
+                while i < end:
+                    link = set_links[i]
+                    while k < k_end and set_links[k] < link:
+                        k += 1
+                    if k == k_end or set_links[k] != link:  # not there at the visit before
+                        j = _slot(table, stamp, p, link)
+                        unseen = stamp[j] != p
+                        if unseen:
+                            table[j], stamp[j] = link, p
+                            filled += 1
+                            sighted_link[n], sighted_visit[n] = link, 2 * v + kind
+                            n += 1
+                        if before >= 0:
+                            counts[kind, v] += 1
+                            counts[2 + kind, v] += unseen
+                    i += 1
+            last_set = current
+    return sighted_link, sighted_visit, n
+
+
+@njit(cache=True)
+def _anywhere(
+    sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints
+) -> tuple[NDArray[np.int32], int, int]:
+    """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment."""
+    counts = np.full((2, len(at)), UNDEFINED, np.int32)
+    for v in range(len(at)):
+        if compared_with[v] >= 0:
+            counts[0, v] = counts[1, v] = 0
+    size = 1 << 10
+    while size < 2 * len(sighted_link):
+        size *= 2
+    table = np.empty(size, np.int64)
+    stamp = np.full(size, -1, np.int32)
+    earliest = np.empty(size, np.int64)
+    slot = np.empty(len(sighted_link), np.int64)
+    n_links = 0
+    for s in range(len(sighted_link)):
+        moment = at[sighted_visit[s] >> 1]
+        j = _slot(table, stamp, 0, sighted_link[s])
+        slot[s] = j
+        if stamp[j] != 0:
+            table[j], stamp[j], earliest[j] = sighted_link[s], 0, moment
+            n_links += 1
+        elif moment < earliest[j]:
+            earliest[j] = moment
+    n_distinct = 0
+    for s in range(len(sighted_link)):
+        v, kind = sighted_visit[s] >> 1, sighted_visit[s] & 1
+        if compared_with[v] >= 0 and at[v] == earliest[slot[s]]:
+            counts[kind, v] += 1
+            if stamp[slot[s]] == 0:
+                stamp[slot[s]] = 1  # counted
+                n_distinct += 1
+    return counts, n_distinct, n_links

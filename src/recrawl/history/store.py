@@ -1,0 +1,265 @@
+"""The history on disk: one Delta Lake table per kind of row, appended to in an order that makes a visit's commit the receipt.
+
+Appends of several processes never conflict. A crash between two commits leaves link sets or URLs that no visit points at yet;
+importing again completes them. Rows that are there already are not written again; should two writers race and both write one,
+readers and `compact` keep it once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake import ColumnProperties, CommitProperties, DeltaTable, WriterProperties, write_deltalake
+from deltalake.exceptions import DeltaError
+from numpy.typing import NDArray
+
+from recrawl import __version__
+from recrawl.errors import HistoryError
+from recrawl.history.keys import Ints, KnownIds, best_rows, precedence
+from recrawl.history.schema import FORMAT, KEY, TABLES, Batch
+
+MARKER = "recrawl.json"
+ROWS_AT_ONCE = 8_000_000  #: rows that compaction holds in memory, at most (about)
+_VISIT_KEY = ["page", "at", "status", "links", "text", "terms", "payload", "content_bytes", "text_bytes"]
+_COMMIT = CommitProperties(max_commit_retries=100)
+_LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
+
+
+@dataclass(frozen=True)
+class Appended:
+    """The receipt of an append: these visits are on disk."""
+
+    added: int
+    duplicates: int  # the history already had a visit of that page at that moment
+    replaced: int  # duplicates that told more than the row they stand beside, and now count instead of it
+
+
+class Store:
+    """The tables of one history directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known = {name: KnownIds() for name in KEY}
+        self._visit_files: set[str] = set()
+        self._visit_keys = _empty_keys()
+        check_format(folder)
+
+    @classmethod
+    def create(cls, folder: Path) -> Store:
+        """Make the tables where they are missing; safe when several processes do so at once."""
+        if folder.exists() and not folder.is_dir():
+            raise HistoryError(f"{folder} is a file; a history is a directory. Name another one with --history DIR.")
+        try:
+            if folder.is_dir() and not (folder / MARKER).exists() and any(_foreign(folder)):
+                raise HistoryError(
+                    f"{folder} holds other files and is no history. Name another directory with --history DIR."
+                )
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, schema in TABLES.items():
+                _create_table(folder / name, schema)
+            _write_marker(folder)
+        except (OSError, DeltaError) as error:
+            raise HistoryError(f"cannot write the history {folder}: {_first_line(error)}") from error
+        return cls(folder)
+
+    def append(self, batch: Batch) -> Appended:
+        """Write what is not there yet. When this returns, the visits are safe."""
+        try:
+            for name, key in KEY.items():
+                self._append_missing(name, key, batch.get(name))
+            return self._append_visits(batch["visits"])
+        except (OSError, DeltaError) as error:
+            raise HistoryError(
+                f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
+                "mend the cause and run the same command again: what is there already is not added twice."
+            ) from error
+
+    def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
+        """Rows of one table, as they stand on disk."""
+        for attempt in range(5):
+            try:
+                table = self._open(name)
+                return ds.dataset(table.file_uris(), schema=TABLES[name]).to_table(columns=columns, filter=where)
+            except FileNotFoundError:
+                if attempt == 4:
+                    raise
+                # Another process compacted the table between our look at its log and our look at its files: look again.
+        raise AssertionError("unreachable")
+
+    def size_in_bytes(self) -> dict[str, int]:
+        """Bytes of live data per table."""
+        return {name: sum(os.path.getsize(file) for file in self._open(name).file_uris()) for name in TABLES}
+
+    def n_files(self) -> dict[str, int]:
+        """Live data files per table."""
+        return {name: len(self._open(name).file_uris()) for name in TABLES}
+
+    def compact(self) -> None:
+        """Rewrite every table sorted and without repeated rows, and delete the files this makes superfluous.
+
+        Rows that others append meanwhile stay: an overwrite replaces only the files it has read.
+        """
+        for name, schema in TABLES.items():
+            table = self._open(name)
+            rows = pa.RecordBatchReader.from_batches(schema, self._sorted_batches(name, table.file_uris()))
+            write_deltalake(
+                table, rows, mode="overwrite", writer_properties=_properties(name), commit_properties=_COMMIT
+            )
+            table = self._open(name)
+            table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+            table.create_checkpoint()
+            table.cleanup_metadata()
+
+    def _sorted_batches(self, name: str, files: list[str]) -> Iterator[pa.RecordBatch]:
+        key = "page" if name == "visits" else KEY[name]
+        rows = ds.dataset(files, schema=TABLES[name])
+        n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE)) if files else 0
+        bounds = np.linspace(-(2.0**63), 2.0**63, n_parts + 1)[1:-1].astype(np.int64)
+        for low, high in zip([None, *bounds], [*bounds, None], strict=True) if n_parts else []:
+            where = None
+            for bound, test in ((low, "greater_equal"), (high, "less")):
+                if bound is not None:
+                    condition = getattr(pa.compute, test)(ds.field(key), pa.scalar(int(bound)))
+                    where = condition if where is None else where & condition
+            part = rows.to_table(filter=where)
+            yield from part.take(_unique_rows(name, part)).combine_chunks().to_batches(max_chunksize=131_072)
+
+    def _open(self, name: str) -> DeltaTable:
+        return DeltaTable(self.folder / name)
+
+    def _append_missing(self, name: str, key: str, rows: pa.Table | None) -> None:
+        if rows is None or not rows.num_rows:
+            return
+        known = self._known[name]
+        table = self._open(name)
+        known.read_new(table.file_uris(), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
+        keys = rows[key].to_numpy()
+        missing = ~known.holds(keys)
+        first = np.zeros(len(keys), np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        missing &= first
+        if missing.any():
+            _write(table, rows.filter(pa.array(missing)), name)
+            known.add(keys[missing])
+
+    def _append_visits(self, rows: pa.Table) -> Appended:
+        table = self._open("visits")
+        self._read_visit_keys(table.file_uris())
+        n_read = rows.num_rows
+        page, at, rank = _visit_keys(rows)
+        rows = rows.take(pa.array(best := best_rows(page, at, rank)))
+        page, at, rank = page[best], at[best], rank[best]
+        standing, standing_rank = _find(self._visit_keys, page, at)
+        fresh = ~standing
+        better = standing & (rank > standing_rank)
+        if (fresh | better).any():
+            _write(table, rows.filter(pa.array(fresh | better)), "visits")
+        added, replaced = int(fresh.sum()), int(better.sum())
+        return Appended(added, n_read - added, replaced)
+
+    def _read_visit_keys(self, files: list[str]) -> None:
+        unread = [file for file in files if file not in self._visit_files]
+        if not unread:
+            return
+        self._visit_files.update(unread)
+        parts = [self._visit_keys, *(_visit_keys(pq.read_table(file, columns=_VISIT_KEY)) for file in unread)]
+        page, at, rank = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = best_rows(page, at, rank)
+        self._visit_keys = (page[order], at[order], rank[order])
+
+
+Keys = tuple[Ints, Ints, Ints]
+
+
+def _empty_keys() -> Keys:
+    return (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _visit_keys(rows: pa.Table) -> Keys:
+    return (rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy(), precedence(rows))
+
+
+def _find(keys: Keys, page: Ints, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    """Whether each (page, at) stands among the sorted keys, and with which precedence."""
+    low = np.searchsorted(keys[0], page, "left")
+    end = np.searchsorted(keys[0], page, "right")
+    high = end.copy()
+    while (open_ := low < high).any():  # one binary search for all of them at once
+        middle = (low + high) // 2
+        before = np.zeros(len(page), np.bool_)
+        before[open_] = keys[1][middle[open_]] < at[open_]
+        low = np.where(open_ & before, middle + 1, low)
+        high = np.where(open_ & ~before, middle, high)
+    found = low < end
+    found[found] = keys[1][low[found]] == at[found]
+    rank = np.zeros(len(page), np.int64)
+    rank[found] = keys[2][low[found]]
+    return found, rank
+
+
+def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
+    if name == "visits":
+        return pa.array(best_rows(*_visit_keys(rows)))
+    return pa.array(np.unique(rows[KEY[name]].to_numpy(), return_index=True)[1])
+
+
+def _write(table: DeltaTable, rows: pa.Table, name: str) -> None:
+    write_deltalake(table, rows, mode="append", writer_properties=_properties(name), commit_properties=_COMMIT)
+
+
+def _properties(name: str) -> WriterProperties:
+    # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows stand together once compacted.
+    plain = {KEY[name]: ColumnProperties(dictionary_enabled=False)} if name in KEY else {}
+    return WriterProperties(
+        compression="ZSTD", compression_level=3, max_row_group_size=131_072, column_properties=plain or None
+    )
+
+
+def _create_table(path: Path, schema: pa.Schema) -> None:
+    try:
+        DeltaTable.create(path, schema, mode="ignore", configuration=_LOG)
+    except DeltaError:
+        DeltaTable(path)  # another process was quicker
+
+
+def _foreign(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.name not in TABLES and not path.name.startswith("." + MARKER))
+
+
+def _write_marker(folder: Path) -> None:
+    marker = folder / MARKER
+    if not marker.exists():
+        draft = folder / f".{MARKER}.{os.getpid()}"
+        draft.write_text(json.dumps({"format": FORMAT, "written_by": f"recrawl {__version__}"}) + "\n")
+        draft.replace(marker)
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a folder that is no history, or one that a newer recrawl wrote."""
+    marker = folder / MARKER
+    if not marker.exists():
+        raise HistoryError(f"no history at {folder}. Make one with: recrawl import FILE --history {folder}")
+    try:
+        written = json.loads(marker.read_text())
+        newer = int(written["format"]) > FORMAT
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HistoryError(
+            f"{marker} is damaged ({_first_line(error)}); restore it from a copy of the history"
+        ) from error
+    if newer:
+        raise HistoryError(
+            f"{folder} was written by {written.get('written_by', 'a newer recrawl')} (format {written['format']}); this is "
+            f"recrawl {__version__} (format {FORMAT}). Upgrade with: pip install -U recrawl"
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,217 @@
+"""All visits of a history as arrays, ordered by page and time, with what each one shows worked out.
+
+A 304, or a digest equal to an earlier one, carries the last known links forward. A failed visit, and one that finds the page gone,
+show nothing and change nothing: should the page come back, it is compared with its last known copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from recrawl.history.keys import Ints, best_rows, precedence
+from recrawl.visits import Outcome
+
+LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
+
+
+@dataclass(frozen=True)
+class LinkSets:
+    """Content-addressed link sets: set i is ``links[start[i]:start[i + 1]]``, its first ``n_internal[i]`` ids internal."""
+
+    digest: Ints
+    start: Ints
+    links: Ints
+    n_internal: Ints
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> LinkSets:
+        """The sets of a `link_sets` table, in its order."""
+        lists = table["links"].combine_chunks() if table.num_rows else pa.array([], pa.list_(pa.int64()))
+        lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        start = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=start[1:])
+        return cls(
+            table["digest"].to_numpy(),
+            start,
+            lists.flatten().to_numpy(),
+            table["n_internal"].to_numpy().astype(np.int64),
+        )
+
+    def find(self, digests: Ints, known: NDArray[np.bool_]) -> Ints:
+        """The set of each digest, -1 where it is not known."""
+        if not len(self.digest):
+            return np.full(len(digests), -1, np.int64)
+        order = np.argsort(self.digest, kind="stable")
+        at = np.minimum(np.searchsorted(self.digest, digests, sorter=order), len(order) - 1)
+        found = order[at]
+        return np.where(known & (self.digest[found] == digests), found, -1)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Visits ordered by page and time. All arrays have one entry a visit unless said otherwise."""
+
+    page: Ints
+    at: Ints  # microseconds since 1970, UTC
+    status: NDArray[np.int16]
+    outcome: NDArray[np.int8]  # visits.Outcome
+    baseline: NDArray[np.bool_]
+    links: Ints  # the link set shown, carried forward where unchanged; -1: not known
+    compared_with: Ints  # the earlier visit that "new" refers to; -1: first visit, baseline, failed, links not known
+    text_changed: NDArray[np.int8]  # 1 or 0 against the last known text; -1 where undefined
+    latest: Ints  # the visit whose content this one shows: itself, or the last known copy; -1: none
+    page_start: Ints  # one entry a page: where its visits begin; and the number of visits at the end
+    sets: LinkSets
+    rows: pa.Table  # the visits as stored, in the same order
+
+    @property
+    def n_visits(self) -> int:
+        """How many visits there are."""
+        return len(self.page)
+
+    @property
+    def pages(self) -> Ints:
+        """The ids of the pages, ascending."""
+        return self.page[self.page_start[:-1]]
+
+    def n_links(self) -> tuple[Ints, Ints]:
+        """Internal and external links shown at each visit, -1 where not known."""
+        known = self.links >= 0
+        at = np.where(known, self.links, 0)
+        internal = self.sets.n_internal[at] if len(self.sets.digest) else np.zeros(len(at), np.int64)
+        all_links = np.diff(self.sets.start)[at] if len(self.sets.digest) else internal
+        return np.where(known, internal, -1), np.where(known, all_links - internal, -1)
+
+    def select(self, visits: Ints) -> Timeline:
+        """The same timeline reduced to some successful visits (indices, ascending), compared with each other anew."""
+        page = self.page[visits]
+        page_start = _starts(page)
+        # A baseline between two chosen visits parts them, too.
+        n_baselines = np.cumsum(self.baseline)[visits]
+        baseline = np.diff(n_baselines, prepend=0) > 0
+        copy = self.latest[visits]
+        seen = copy >= 0
+        text, payload = (_at(_known(self.rows, name), copy, seen) for name in ("text", "payload"))
+        outcome = np.full(len(visits), Outcome.OK, np.int8)
+        links, compared_with, text_changed, _ = _carry_forward(
+            page_start, outcome, baseline, self.links[visits], *text, *payload
+        )
+        status, rows = self.status[visits], self.rows.take(pa.array(np.where(seen, copy, visits)))
+        latest = np.where(seen, np.arange(len(visits)), -1)
+        return Timeline(
+            page,
+            self.at[visits],
+            status,
+            outcome,
+            baseline,
+            links,
+            compared_with,
+            text_changed,
+            latest,
+            page_start,
+            self.sets,
+            rows,
+        )
+
+
+def build(rows: pa.Table, sets: LinkSets) -> Timeline:
+    """Order rows by page and time, keep one for each page and moment, and work out what each shows."""
+    moments = rows["at"].cast(pa.int64()).to_numpy()
+    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, precedence(rows))))
+    page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
+    status = rows["status"].to_numpy()
+    outcome = outcomes(status)
+    page_start = _starts(page)
+    baseline = rows["baseline"].fill_null(False).to_numpy(zero_copy_only=False)
+    links, compared_with, text_changed, latest = _carry_forward(
+        page_start,
+        outcome,
+        baseline,
+        sets.find(*_known(rows, "links")),
+        *_known(rows, "text"),
+        *_known(rows, "payload"),
+    )
+    return Timeline(
+        page, at, status, outcome, baseline, links, compared_with, text_changed, latest, page_start, sets, rows
+    )
+
+
+def _starts(page: Ints) -> Ints:
+    return np.append(np.flatnonzero(np.diff(page, prepend=~page[:1])), len(page))
+
+
+def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
+    """`Outcome.of` for many."""
+    table = np.array([Outcome.of(code) for code in range(1000)], np.int8)
+    return table[status]
+
+
+def _known(rows: pa.Table, name: str) -> tuple[Ints, NDArray[np.bool_]]:
+    column = rows[name]
+    return column.fill_null(0).to_numpy(), np.asarray(column.is_valid())
+
+
+def _at(column: tuple[Ints, NDArray[np.bool_]], rows: Ints, seen: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+    values, known = column
+    return values[np.where(seen, rows, 0)], known[np.where(seen, rows, 0)] & seen
+
+
+_OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)
+
+
+@njit(cache=True)
+def _carry_forward(  # type: ignore[no-untyped-def]
+    page_start, outcome, baseline, own_links, text, text_known, payload, payload_known
+):
+    n = len(outcome)
+    links = np.full(n, -1, np.int64)
+    compared_with = np.full(n, -1, np.int64)
+    text_changed = np.full(n, -1, np.int8)
+    latest = np.full(n, -1, np.int64)
+    for p in range(len(page_start) - 1):
+        with_links = -1  # the last visit that shows known links
+        with_text = -1  # the last visit whose own row has a text digest
+        copy = -1  # the last visit that saw a copy
+        for v in range(page_start[p], page_start[p + 1]):
+            if outcome[v] != _OK and outcome[v] != _UNCHANGED:
+                continue
+            links[v] = own_links[v]
+            if links[v] < 0 and with_links >= 0:
+                # The newest earlier copy with the same digest; a server's 304 needs no digest to be believed.
+                u, steps = with_links, 0
+                while u >= page_start[p] and steps < LOOK_BACK and links[v] < 0:
+                    same_text = text_known[v] and text_known[u] and text[v] == text[u]
+                    same_bytes = payload_known[v] and payload_known[u] and payload[v] == payload[u]
+                    if links[u] >= 0 and (same_text or same_bytes):
+                        links[v] = links[u]
+                    u -= 1
+                    steps += 1
+                if links[v] < 0 and outcome[v] == _UNCHANGED:
+                    links[v] = links[with_links]
+            if outcome[v] == _UNCHANGED:
+                latest[v] = copy
+                if copy >= 0 and not baseline[v]:
+                    text_changed[v] = 0
+            else:
+                latest[v] = v
+                copy = v
+                if text_known[v]:
+                    if with_text >= 0 and not baseline[v]:
+                        text_changed[v] = text[v] != text[with_text]
+                    with_text = v
+                elif payload_known[v]:
+                    u = v - 1
+                    while u >= page_start[p] and latest[u] < 0:
+                        u -= 1
+                    if u >= page_start[p] and payload_known[latest[u]] and not baseline[v]:
+                        text_changed[v] = payload[v] != payload[latest[u]]
+            if links[v] >= 0:
+                if with_links >= 0 and not baseline[v]:
+                    compared_with[v] = with_links
+                with_links = v
+    return links, compared_with, text_changed, latest

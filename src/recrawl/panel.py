@@ -1,0 +1,177 @@
+"""History aligned to rounds: arrays [page, round], NaN where nobody looked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recrawl.errors import NotEnoughData
+from recrawl.history import History, Timeline, count_new
+from recrawl.urls import domain_depth, path_depth
+from recrawl.visits import Outcome
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+_COLUMNS = ("content_bytes", "text_bytes", "text_quality")
+#: The static page features (LBLA section 5.2), except the semantic vector, which `Panel.terms` leads to.
+BASE = (*_COLUMNS, "n_internal", "n_external", "path_depth", "domain_depth")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What is known of every page in every round. All matrices are [page, round]; NaN (NaT) where nobody looked.
+
+    A page's value in a round is that of its last successful visit in the round. "New" compares it with the last round before
+    in which the page was seen; it is NaN in the first one and on a baseline.
+    """
+
+    page: Ints  # ids
+    url: pa.Array  # canonical URLs, in the order of `page`
+    rounds: NDArray[np.datetime64]  # the end of each round, UTC
+    at: NDArray[np.datetime64]  # when the page was visited in that round
+    n_new_internal: Floats  # links new since the page's previous round
+    n_new_external: Floats
+    content_changed: Floats  # 1 where the text digest differs from the previous round's, else 0
+    base: dict[str, Floats] = field(default_factory=dict)  # every static page feature, by its name in `BASE`
+    terms: Ints | None = None  # digest of the words seen, as in the tables texts and vectors; 0 where not known
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Pages and rounds."""
+        return (len(self.page), len(self.rounds))
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Which round each visit belongs to (-1: none), and when each round ends (microseconds, UTC)."""
+
+    of_visit: Ints
+    ends: Ints
+
+
+def parse_period(text: str) -> timedelta:
+    """A length of time such as ``1h``, ``7d`` or ``2w``.
+
+    >>> parse_period("7d")
+    datetime.timedelta(days=7)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
+    if not match or float(match[1]) <= 0:
+        raise ValueError(f"{text!r} is no period; write a number and s, m, h, d or w, e.g. 1h, 7d, 2w")
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+
+
+def by_crawl(timeline: Timeline) -> Rounds:
+    """Rounds as they were crawled: visits close in time belong together.
+
+    A new round begins where nothing was fetched for longer than half the usual time between two visits of a page.
+    """
+    gaps = np.diff(timeline.at)[np.diff(timeline.page) == 0]
+    if not len(gaps):
+        return Rounds(
+            np.zeros(timeline.n_visits, np.int64),
+            timeline.at[:0] if not timeline.n_visits else np.array([timeline.at.max()]),
+        )
+    moments = np.unique(timeline.at)
+    last = np.append(np.diff(moments) > np.median(gaps) / 2, True)
+    ends = moments[last]
+    return Rounds(np.searchsorted(ends, timeline.at), ends)
+
+
+def by_period(timeline: Timeline, every: timedelta) -> Rounds:
+    """Rounds of equal length, from the first visit's day on (from its hour, for periods under a day)."""
+    if not timeline.n_visits:
+        return Rounds(np.empty(0, np.int64), np.empty(0, np.int64))
+    step = every // timedelta(microseconds=1)
+    unit = 86_400_000_000 if every >= timedelta(days=1) else 3_600_000_000
+    start = timeline.at.min() // unit * unit
+    of_visit = (timeline.at - start) // step
+    return Rounds(of_visit, start + step * np.arange(1, of_visit.max() + 2) - 1)
+
+
+def by_times(timeline: Timeline, times: Sequence[datetime]) -> Rounds:
+    """Rounds that end at the given times; what was visited later belongs to none."""
+    ends = np.sort([int(time.astimezone(UTC).timestamp() * 1_000_000) for time in times]).astype(np.int64)
+    of_visit = np.searchsorted(ends, timeline.at)
+    return Rounds(np.where(of_visit < len(ends), of_visit, -1), ends)
+
+
+def rounds_of(timeline: Timeline, every: str | timedelta | Sequence[datetime] = "crawl") -> Rounds:
+    """Rounds by crawl (``"crawl"``), by period (``"7d"`` or a timedelta) or by explicit times."""
+    if isinstance(every, str):
+        return by_crawl(timeline) if every == "crawl" else by_period(timeline, parse_period(every))
+    return by_period(timeline, every) if isinstance(every, timedelta) else by_times(timeline, every)
+
+
+def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl", min_share: float = 1.0) -> Panel:
+    """The panel of a history.
+
+    `min_share` keeps the pages that were seen in at least this share of the rounds; 1, the papers' choice, those seen in all.
+    """
+    timeline = history.timeline
+    rounds = rounds_of(timeline, every)
+    chosen = _last_in_round(timeline, rounds)
+    chosen = chosen[_often_seen(timeline.page[chosen], len(rounds.ends), min_share)]
+    if not len(chosen):
+        raise NotEnoughData(
+            f"no page was seen in {min_share:.0%} of the {len(rounds.ends)} rounds; ask for fewer with --min-share, "
+            "or for longer rounds with --every"
+        )
+    return _fill(history, timeline.select(chosen), rounds, rounds.of_visit[chosen])
+
+
+def _last_in_round(timeline: Timeline, rounds: Rounds) -> Ints:
+    """The last successful visit of every page in every round, in order of page and time."""
+    seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (rounds.of_visit >= 0))
+    page, of_round = timeline.page[seen], rounds.of_visit[seen]
+    last = np.append((np.diff(page) != 0) | (np.diff(of_round) != 0), True)[: len(seen)]
+    chosen: Ints = seen[last]
+    return chosen
+
+
+def _often_seen(page: Ints, n_rounds: int, min_share: float) -> NDArray[np.bool_]:
+    _, index, count = np.unique(page, return_inverse=True, return_counts=True)
+    return count[index] >= max(1.0, min_share * n_rounds - 1e-9)
+
+
+def _fill(history: History, seen: Timeline, rounds: Rounds, of_round: Ints) -> Panel:
+    pages, row = np.unique(seen.page, return_inverse=True)
+    shape = (len(pages), len(rounds.ends))
+
+    def matrix(values: NDArray[np.generic], undefined: NDArray[np.bool_]) -> Floats:
+        filled = np.full(shape, np.nan, np.float32)
+        filled[row, of_round] = np.where(undefined, np.nan, values.astype(np.float32))
+        return filled
+
+    new = count_new(seen)
+    url = history.urls_of(pages)
+    internal, external = seen.n_links()
+    base = {"n_internal": matrix(internal, internal < 0), "n_external": matrix(external, external < 0)}
+    for name in _COLUMNS:
+        column = seen.rows[name]
+        base[name] = matrix(column.fill_null(0).to_numpy(), ~np.asarray(column.is_valid()))
+    for name, depth in (("path_depth", path_depth), ("domain_depth", domain_depth)):
+        depths = np.array([depth(u) for u in url.to_pylist()], np.float32)
+        base[name] = matrix(depths[row], np.zeros(len(row), np.bool_))
+    at = np.full(shape, np.datetime64("NaT", "us"))
+    at[row, of_round] = seen.at.view("datetime64[us]")
+    terms = np.zeros(shape, np.int64)
+    terms[row, of_round] = seen.rows["terms"].fill_null(0).to_numpy()
+    return Panel(
+        page=pages,
+        url=url,
+        rounds=rounds.ends.view("datetime64[us]"),
+        at=at,
+        n_new_internal=matrix(new.previous_internal, new.previous_internal < 0),
+        n_new_external=matrix(new.previous_external, new.previous_external < 0),
+        content_changed=matrix(seen.text_changed, seen.text_changed < 0),
+        base={name: base[name] for name in BASE},
+        terms=terms,
+    )

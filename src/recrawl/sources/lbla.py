@@ -1,0 +1,115 @@
+"""The table of the LBLA authors (Dang et al. 2022): one row a page, its ten weekly crawls side by side in columns.
+
+``<name>`` is the last crawl, ``<name>-1`` to ``<name>-8`` the crawls before it. The links themselves were not published, only how many
+there were and how many were new since the crawl before. Stand-ins take their place: as many as were counted, as many of them new as
+were counted, so that everything built on "new since the previous visit" gives the authors' numbers. "Never before on the page" and
+"anywhere" cannot be known from this table; with stand-ins they equal "new since the previous visit".
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+from recrawl.errors import BadRecord
+from recrawl.urls import canonical, origin, page_id
+from recrawl.visits import Visit
+
+#: When the ten crawls were made (the authors' code), oldest first.
+CRAWLS = tuple(
+    datetime(2020, month, day, tzinfo=UTC)
+    for month, day in ((7, 13), (7, 21), (7, 28), (8, 7), (8, 11), (8, 18), (8, 27), (9, 1), (9, 7), (9, 14))
+)
+DIMENSIONS = 192
+_COUNTS = ("numInternalOutLinks", "numExternalOutLinks", "diffInternalOutLinks", "diffExternalOutLinks")
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether a file begins with the header of the LBLA table."""
+    line = head.partition(b"\n")[0]
+    return b"numInternalOutLinks" in line and b"url" in line
+
+
+def read(stream: BinaryIO) -> Iterator[Visit | BadRecord]:
+    """Visits of the LBLA table: for each page its last crawl, and each earlier one that has columns."""
+    csv.field_size_limit(16 << 20)
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+    header = text.readline()
+    delimiter = max(",;\t", key=header.count)
+    names = next(csv.reader([header], delimiter=delimiter), [])
+    lags = sorted({0} | {int(name.rpartition("-")[2]) for name in names if name.rpartition("-")[2].isdigit()}, reverse=True)
+    for cells in csv.reader((line.replace("\0", "\ufffd") for line in text), delimiter=delimiter):
+        if len(cells) != len(names):
+            yield BadRecord("wrong number of CSV cells", f"{len(cells)} instead of {len(names)}")
+            continue
+        yield from _page(dict(zip(names, cells, strict=True)), [lag for lag in lags if lag < len(CRAWLS)])
+
+
+def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:
+    """The visits of one page, oldest first; a bad number spoils the whole row, since its crawls build on each other."""
+    if not row.get("url"):
+        yield BadRecord("no url", "")
+    elif row.get("isValid", "1").strip().lower() in ("0", "false"):
+        yield BadRecord("page marked invalid", row["url"][:200])
+    else:
+        try:
+            yield from list(_visits(row, lags))
+        except (ValueError, OverflowError) as error:
+            yield BadRecord("not a number", str(error)[:120])
+
+
+def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
+    url = canonical(row["url"])
+    internal, external = StandIns(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-"), StandIns(f"https://stand-in.invalid/{page_id(url):x}-")
+    for lag in lags:
+
+        def cell(name: str, lag: int = lag) -> str:
+            return row.get(f"{name}-{lag}" if lag else name, "").strip()
+
+        counts = [_whole(cell(name)) for name in _COUNTS]
+        if lag == lags[0] and lag + 1 < len(CRAWLS) and None not in counts:
+            # Nothing but what was new since then is known of the crawl before the first with columns.
+            before = [*internal.next(counts[0] - counts[2], 0), *external.next(counts[1] - counts[3], 0)]  # type: ignore[operator]
+            yield Visit(url=url, at=CRAWLS[-2 - lag], links=before)
+        links = None
+        if None not in counts:
+            links = [*internal.next(counts[0], counts[2]), *external.next(counts[1], counts[3])]  # type: ignore[arg-type]
+        yield Visit(
+            url=url,
+            at=CRAWLS[-1 - lag],
+            links=links,
+            content_bytes=_whole(cell("contentLength")),
+            text_bytes=_whole(cell("textSize")),
+            text_quality=float(cell("textQuality")) if cell("textQuality") else None,
+            vector=[float(cell(f"SV{i}")) for i in range(DIMENSIONS)] if cell("SV0") else None,
+        )
+
+
+class StandIns:
+    """Made-up links of one page that come and go by the numbers.
+
+    >>> links = StandIns("https://e.org/")
+    >>> links.next(2, 2), links.next(2, 1)
+    (['https://e.org/0', 'https://e.org/1'], ['https://e.org/1', 'https://e.org/2'])
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._made = 0
+        self._shown: list[int] = []
+
+    def next(self, n: int, n_new: int) -> list[str]:
+        """The links after one more crawl: `n` in all, `n_new` of them not there before."""
+        kept = max(n - n_new, 0)
+        kept = min(kept, len(self._shown)) if self._made else 0
+        n_made = max(n, 0) - kept
+        self._shown = self._shown[len(self._shown) - kept :] + list(range(self._made, self._made + n_made))
+        self._made += n_made
+        return [f"{self.prefix}{number}" for number in self._shown]
+
+
+def _whole(cell: str) -> int | None:
+    return int(float(cell)) if cell else None

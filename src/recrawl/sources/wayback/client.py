@@ -1,0 +1,167 @@
+"""Ask a server politely: spaced requests, patience with failures, and no answer taken for what it is not."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Self, TypeVar
+
+import httpx
+
+from recrawl.errors import ArchiveError
+
+BASE_URL = "https://web.archive.org"
+INDEX_PER_MINUTE = 24.0  # index and TimeMap requests share one limit
+MEMENTOS_PER_SECOND = 8.0
+TRIES = 5
+TIMEOUT = 60.0  # seconds without a byte
+PATIENCE = 600.0  # seconds for one whole answer: a server that drips is as bad as one that is silent
+DEFAULT_WAIT = 60.0  # seconds after "too many requests", where the server does not say
+LONGEST_WAIT = 3600.0
+
+T = TypeVar("T")
+
+
+class TryAgain(ArchiveError):
+    """A failure that may pass; `wait` is how many seconds the server asked for, None where it did not say."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class Clock:
+    """The time and the passing of it; tests pass a clock of their own, so that nothing really waits."""
+
+    def now(self) -> datetime:
+        """The time of day, UTC."""
+        return datetime.now(UTC)
+
+    def seconds(self) -> float:
+        """Seconds since some fixed moment, never running backwards."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        time.sleep(seconds)
+
+
+class Pace:
+    """Keep requests at least `1 / per_second` apart."""
+
+    def __init__(self, per_second: float, clock: Clock) -> None:
+        self.gap, self._clock, self._next = 1 / per_second, clock, 0.0
+
+    def wait(self) -> None:
+        """Return when the next request may start."""
+        if (early := self._next - self._clock.seconds()) > 0:
+            self._clock.sleep(early)
+        self._next = self._clock.seconds() + self.gap
+
+
+class Client:
+    """One HTTP client for the index and the mementos of an archive; its user agent says whom to write to."""
+
+    def __init__(
+        self,
+        user_agent: str,
+        *,
+        base_url: str = BASE_URL,
+        index_per_minute: float = INDEX_PER_MINUTE,
+        mementos_per_second: float = MEMENTOS_PER_SECOND,
+        tries: int = TRIES,
+        timeout: float = TIMEOUT,
+        clock: Clock | None = None,
+        verify: ssl.SSLContext | bool = True,
+    ) -> None:
+        if "@" not in user_agent and "://" not in user_agent:
+            raise ArchiveError(
+                f"user agent {user_agent!r} names no contact; add an e-mail address or a URL, such as 'me@e.org'"
+            )
+        self.base_url, self.tries, self.clock = base_url.rstrip("/"), tries, clock or Clock()
+        self.index_pace = Pace(index_per_minute / 60, self.clock)
+        self.memento_pace = Pace(mementos_per_second, self.clock)
+        headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip", "Accept": "*/*"}
+        self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False, verify=verify)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def ask(self, url: str, pace: Pace, read: Callable[[httpx.Response], T]) -> T:
+        """What `read` makes of the answer; it sees only answers below 500 and raises `TryAgain` for nonsense.
+
+        Every try keeps the pace. Raises `ArchiveError` when the tries are used up or trying again is pointless.
+        """
+        for attempt in range(self.tries):
+            pace.wait()
+            try:
+                return self._once(url, read)
+            except TryAgain as problem:
+                if attempt + 1 == self.tries:
+                    raise ArchiveError(f"{problem} (tried {self.tries} times)") from problem
+                self.clock.sleep(2.0**attempt if problem.wait is None else problem.wait)
+        raise ArchiveError("tries must be at least 1")
+
+    def _once(self, url: str, read: Callable[[httpx.Response], T]) -> T:
+        try:
+            with self._http.stream("GET", url) as response:
+                self._refuse_failures(response)
+                return read(response)
+        except httpx.TransportError as error:
+            raise TryAgain(f"no answer from {self.base_url}: {error or type(error).__name__}") from error
+        except (httpx.InvalidURL, httpx.HTTPError) as error:
+            raise ArchiveError(f"cannot ask for {url[:200]!r}: {error}") from error
+
+    def _refuse_failures(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status in (429, 503):
+            wait = retry_after(response.headers.get("retry-after"), self.clock.now())
+            if wait > LONGEST_WAIT:
+                raise ArchiveError(f"the archive answered {status} and asks to come back in {wait / 3600:.1f} hours")
+            raise TryAgain(f"the archive answered {status}", wait)
+        if status >= 500 or status == 408:
+            raise TryAgain(f"the archive answered {status}")
+
+    def raw_body(self, response: httpx.Response, limit: int) -> bytes | None:
+        """The bytes as sent, or None when there are more than `limit`: then the rest is not even read."""
+        body, deadline = bytearray(), self.clock.seconds() + PATIENCE
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > limit:
+                return None
+            if self.clock.seconds() > deadline:
+                raise TryAgain(f"the archive sent only {len(body):,} bytes in {PATIENCE:.0f} seconds")
+        return bytes(body)
+
+
+def content_encoding(response: httpx.Response) -> dict[str, str]:
+    """The one header that says how to unpack a raw body: chunks are already joined."""
+    return {"content-encoding": response.headers.get("content-encoding", "")}
+
+
+def retry_after(value: str | None, now: datetime) -> float:
+    """How many seconds a `Retry-After` header asks for: a number, or a date (RFC 9110, section 10.2.3); else a minute.
+
+    >>> retry_after("7", datetime(2026, 1, 2, tzinfo=UTC))
+    7.0
+    >>> retry_after("Fri, 02 Jan 2026 00:01:30 GMT", datetime(2026, 1, 2, tzinfo=UTC))
+    90.0
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        until = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return DEFAULT_WAIT
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

@@ -1,0 +1,12 @@
+"""A made-up living web with the statistics of the papers, of any size; equal settings make equal webs.
+
+`batches` writes it straight into a history, `visits` and `html_pages` give the same web as records, `write_jsonl` and
+`write_warc` as files. `behaviour` explains the model.
+"""
+
+from recrawl.synth.records import html_pages, visits
+from recrawl.synth.settings import Activity, Settings
+from recrawl.synth.tables import batches
+from recrawl.synth.write import write_jsonl, write_warc
+
+__all__ = ["Activity", "Settings", "batches", "html_pages", "visits", "write_jsonl", "write_warc"]
