@@ -5,7 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import BadUrl
-from recrawl.urls import canonical, domain_depth, host, is_internal, page_id, path_depth, resolve, site, trap
+from recrawl.urls import (
+    _PLAIN,
+    _respell,
+    canonical,
+    domain_depth,
+    host,
+    is_internal,
+    page_id,
+    path_depth,
+    resolve,
+    site,
+    trap,
+)
 
 pieces = st.sampled_from(
     list("abzA9-._~%/?#&=+;:@!$'()*,[]{}|\\^`<>\" é中\t") + ["%2", "%41", "%2e", "..", "utm_source=", "//", "%25"]
@@ -125,3 +137,17 @@ def test_ids_are_signed_64_bit_numbers() -> None:
     assert len(set(ids)) == 1000
     assert all(-(2**63) <= i < 2**63 for i in ids)
     assert min(ids) < 0 < max(ids)
+
+
+@given(
+    st.sampled_from(["http://", "https://"]),
+    st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True),
+    st.from_regex(r"(/[a-zA-Z0-9._~-]{0,5}){0,4}", fullmatch=True),
+)
+def test_the_short_cut_for_plain_urls_changes_nothing(scheme: str, name: str, path: str) -> None:
+    url = scheme + name + path
+    try:
+        parsed = _respell(url, False)
+    except BadUrl:
+        parsed = None
+    assert not _PLAIN.fullmatch(url) or parsed == url

@@ -108,13 +108,13 @@ def _hash_one_py(data: Any, start: int, end: int) -> Any:
     return value ^ (value >> np.uint64(32))
 
 
-_hash_one = _jit(_hash_one_py)
+hash_slice = _jit(_hash_one_py)  #: for use in other kernels: `hash64` of data[start:end], unsigned
 
 
 def _hash_slices_py(data: Any, offsets: Any) -> Any:
     digests = np.empty(len(offsets) - 1, np.int64)
     for i in range(len(digests)):
-        digests[i] = np.int64(_hash_one(data, offsets[i], offsets[i + 1]))
+        digests[i] = np.int64(hash_slice(data, offsets[i], offsets[i + 1]))
     return digests
 
 

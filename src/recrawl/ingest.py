@@ -20,7 +20,7 @@ from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.history import Appended, BatchBuilder, History
 from recrawl.history.schema import Batch
 from recrawl.parse import MAX_BODY
-from recrawl.sources import Shape, Source, detect, named, streams, warc
+from recrawl.sources import Shape, Source, detect, framing, named, streams
 from recrawl.visits import Visit
 
 PIECE = 32 << 20  #: bytes of a WARC file read by one worker at a time
@@ -252,7 +252,7 @@ def _cut_records(path: str, label: str, stream: BinaryIO, source: Source) -> Ite
     size, start = os.path.getsize(path), 0
     while start < size:
         target = start + PIECE
-        stop = warc.next_record(stream, target) if target < size else None
+        stop = framing.next_record(stream, target) if target < size else None
         stop = size if stop is None else stop
         yield Piece(label, source.name, path=path, start=start, stop=stop, n_bytes=stop - start)
         start = stop

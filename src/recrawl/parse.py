@@ -6,17 +6,19 @@ import codecs
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.errors import BadRecord
+from recrawl.errors import BadRecord, BadUrl
 from recrawl.hashing import hash64
-from recrawl.urls import resolve
+from recrawl.urls import canonical
 
 MAX_BODY = 32 << 20  #: bytes of a decoded body that are looked at, at most
-MAX_DEPTH = 5_000  #: open tags; the parser's time grows with the square of the nesting
+MAX_WORK = 300_000_000  #: steps that a page may cost beyond its length; about a second
+MAX_TAGS = 4_000_000
+FEW_TAGS, FEW_REPEATS = 20_000, 1_000  #: with fewer tags, and fewer that can be repeated, no page is costly
+REPEAT_WORK = 100  #: steps for a tag that is repeated
 MAX_TERMS = 2_000  #: distinct words kept of a text, the most frequent ones
 _HIDDEN = ["script", "style", "template", "noscript"]
 
@@ -54,8 +56,8 @@ def html_page(html: str, url: str) -> ParsedPage:
 
 
 def _html_page(html: str, content_bytes: int, url: str, redirect: list[str]) -> ParsedPage:
-    if nesting(html) > MAX_DEPTH:
-        raise BadRecord("tags nested too deep", f"more than {MAX_DEPTH:,} open tags on {url[:200]}")
+    if parsing_work(html) > MAX_WORK:
+        raise BadRecord("too costly to parse", f"tags nested too deep, or too many, on {url[:200]}")
     tree = LexborHTMLParser(html)
     base = tree.css_first("base[href]")
     hrefs = [node.attributes.get("href") for node in tree.css("a[href],area[href]")]
@@ -63,13 +65,22 @@ def _html_page(html: str, content_bytes: int, url: str, redirect: list[str]) -> 
     text, own_text = _texts(tree)
     return ParsedPage(
         content_bytes=content_bytes,
-        hrefs=redirect + _refresh(tree, html) + [href for href in hrefs if href and _leads_away(href)],
-        base=resolve(base.attributes.get("href") or "", url) if base is not None else url,
+        hrefs=redirect + _refresh(tree, html) + [href for href in hrefs if href and not _STAYS.match(href)],
+        base=_base(base.attributes.get("href") if base is not None else None, url),
         title=" ".join(title.text().split())[:500] or None if title is not None else None,
         text=text,
         text_digest=f"{hash64(own_text):016x}",
         text_bytes=len(text.encode("utf-8", "replace")),
     )
+
+
+def _base(href: str | None, url: str) -> str:
+    """What relative links are resolved against; a base that is no place on the web is ignored, as browsers do."""
+    url = canonical(url, keep_tracking=True)
+    try:
+        return canonical(href, url, keep_tracking=True) if href else url
+    except BadUrl:
+        return url
 
 
 def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
@@ -82,9 +93,8 @@ def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
     return " ".join(text.split()), " ".join(tree.body.text(separator=" ").split())
 
 
-def _leads_away(href: str) -> bool:
-    """Whether a link may lead to another page: not a place on the same page, not a script or a mail address."""
-    return not href.lstrip().lower().startswith(("#", "javascript:", "data:", "mailto:", "tel:"))
+#: Links that lead to no other page: a place on the same page, a script, a mail address.
+_STAYS = re.compile(r"\s*(?:#|javascript:|data:|mailto:|tel:)", re.IGNORECASE)
 
 
 _REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGNORECASE)
@@ -101,27 +111,82 @@ def _refresh(tree: LexborHTMLParser, html: str) -> list[str]:
     return []
 
 
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_FLAT = frozenset(
-    "area base br col embed hr img input link meta source track wbr param a p li dt dd option optgroup tr td th thead "
-    "tbody tfoot colgroup rb rt rp script style textarea title".split()
-)  # void, or closed by the next of their kind
+#: Tags that add nothing to the depth: void, or closed by the next of their kind.
+_FLAT = (
+    "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
+    "|a|p|option|tr|td|th|thead|tbody|tfoot|colgroup|caption"
+)
+_TAG = re.compile(rf"<!--|<(/?)(?!(?:{_FLAT})[\s/>])([a-z][a-z0-9:-]*)", re.IGNORECASE)
+_FORMATTING = frozenset("b big code em font i nobr s small strike strong tt u".split())
+_WITH_ATTRIBUTES = re.compile(rf"<(?:{'|'.join(sorted(_FORMATTING))})[\s/]", re.IGNORECASE)
+_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{100000,}")
+_ITEMS = frozenset(("li", "dt", "dd"))
+_LOOK_BACK = 64  # open tags among which the one that a tag closes is looked for
 
 
-def nesting(html: str) -> int:
-    """An upper bound on how deep the tags of a document nest; 0 where a look at the number of tags is enough.
+def parsing_work(html: str) -> int:
+    """About how many steps the parser will need, beyond those of the page's length.
 
-    >>> nesting("<div>" * 50_000)
-    50000
+    An open tag is looked at again for each one inside it, a formatting tag left open is repeated in every block that follows,
+    and an attribute is compared with all others of its tag: small pages can be made that take hours. Follows the rules of HTML
+    only as far as ordinary pages need.
+
+    >>> parsing_work("<p>" * 50_000), parsing_work("<div>" * 50_000) > MAX_WORK
+    (0, True)
     """
-    if html.count("<") < MAX_DEPTH * 2:
+    n_tags = html.count("<")
+    if n_tags > MAX_TAGS or any(len(tag.split()) ** 2 > MAX_WORK for tag in _LONG_TAG.findall(html)):
+        return MAX_WORK + 1
+    if n_tags < FEW_TAGS and (n_tags < FEW_REPEATS or len(_WITH_ATTRIBUTES.findall(html)) < FEW_REPEATS):
         return 0
-    depth = deepest = 0
-    for closing, name in _TAG.findall(html):
-        if name.lower() not in _FLAT:
-            depth = max(depth + (-1 if closing else 1), 0)
-            deepest = max(deepest, depth)
-    return deepest
+    return _nesting_work(html)
+
+
+def _nesting_work(html: str) -> int:
+    work, at, foreign = 0, 0, 0
+    stack: list[str] = []
+    left_open: Counter[str] = Counter()
+    while (tag := _TAG.search(html, at)) and work <= MAX_WORK:
+        at = tag.end()
+        name = (tag[2] or "").lower()
+        if not name:
+            at = _behind(html, "-->", at)
+        elif tag[1]:
+            foreign -= name in ("svg", "math") and foreign > 0
+            _close(stack, name)
+            if name in _FORMATTING and left_open:
+                left_open.popitem()
+        elif name in ("script", "style") and not foreign:
+            at = _behind(html, f"</{name}", at)
+        elif not (foreign and _closes_itself(html, at)):
+            foreign += name in ("svg", "math")
+            if name in _FORMATTING:
+                # A tag that is open three times in the same spelling is not opened again.
+                left_open[html[tag.start() : at + 64].partition(">")[0]] += 1
+            elif name in _ITEMS:
+                _close(stack, name)
+            stack.append(name)
+            work += len(stack) + REPEAT_WORK * len(left_open) * (name not in _FORMATTING)
+    return work
+
+
+def _behind(html: str, end: str, at: int) -> int:
+    found = html.find(end, at)
+    return len(html) if found < 0 else found + len(end)
+
+
+def _closes_itself(html: str, at: int) -> bool:
+    end = html.find(">", at, at + 4096)
+    return end > 0 and html[end - 1] == "/"
+
+
+def _close(stack: list[str], name: str) -> None:
+    for i in range(len(stack) - 1, max(len(stack) - _LOOK_BACK, 0) - 1, -1):
+        if stack[i] == name:
+            del stack[i:]
+            break
+        if name in _ITEMS and stack[i] in _ITEMS:
+            break  # an item of another list
 
 
 # -- charsets ---------------------------------------------------------------------------------------------------------
@@ -133,6 +198,21 @@ _META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)
 _WIDER = {
     "iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030",
     "shift_jis": "cp932", "euc_kr": "cp949", "tis-620": "cp874", "iso8859-11": "cp874",
+}  # fmt: skip
+
+
+#: The charsets of the WHATWG standard, of all that Python could decode.
+_BROWSERS = re.compile(
+    r"utf-8|utf-16(-[lb]e)?|ascii|iso8859-\d+|cp125\d|cp866|cp874|cp932|cp949|tis-620|koi8-[ru]|mac-(roman|cyrillic)"
+    r"|gb2312|gbk|gb18030|hz|big5(hkscs)?|euc_jp|iso2022_jp|shift_jis|euc_kr"
+)
+#: Labels of the standard that Python does not know.
+_LABELS = {
+    "x-sjis": "cp932", "windows-31j": "cp932", "ms932": "cp932", "x-gbk": "gb18030", "x-x-big5": "big5hkscs", "utf-8-sig": "utf-8",
+    "unicode-1-1-utf-8": "utf-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252", "dos-874": "cp874", "windows-874": "cp874",
+    "iso-8859-8-i": "iso8859-8", "logical": "iso8859-8", "visual": "iso8859-8", "koi": "koi8-r", "koi8": "koi8-r",
+    "x-mac-roman": "mac-roman", "x-mac-cyrillic": "mac-cyrillic", "x-euc-jp": "euc_jp", "windows-949": "cp949",
+    "unicode": "utf-16-le", "ucs-2": "utf-16-le", "iso-10646-ucs-2": "utf-16-le", "utf-16": "utf-16-le",
 }  # fmt: skip
 
 
@@ -162,25 +242,13 @@ def _meta_charset(body: bytes) -> str | None:
 
 
 def _codec(label: str | None) -> str | None:
+    """Python's name of a charset; None for labels that no browser knows."""
+    label = (label or "").lower()
     try:
-        name = codecs.lookup(label).name if label else None
+        name = codecs.lookup(_LABELS.get(label, label)).name
     except (LookupError, ValueError):
         return None
-    if name in (
-        "base64",
-        "bz2",
-        "hex",
-        "quopri",
-        "rot13",
-        "uu",
-        "zlib",
-        "idna",
-        "punycode",
-        "unicode_escape",
-        "raw_unicode_escape",
-    ):
-        return None  # Python's codecs that are not charsets
-    return _WIDER.get(name or "", name)
+    return _WIDER.get(name, name) if _BROWSERS.fullmatch(name) else None
 
 
 def is_html(content_type: str | None, body: bytes) -> bool:
@@ -213,20 +281,17 @@ def term_counts(text: str) -> dict[str, int]:
 HEAPS_K, HEAPS_BETA, HEAPS_SPREAD = 2.45, 0.73, 0.5
 
 
-def text_quality(terms: Mapping[str, int]) -> float:
+def text_quality(vocabulary: int, size: int) -> float:
     """How natural the ratio of vocabulary to document size is, from 0 (empty, repeated, word list) to 1 (like prose).
 
     LBLA section 5.2 uses "a non-linear function applied on a ratio of the vocabulary size to the document size" and does not
-    give it. Here: the ratio of the vocabulary to that which Heaps' law expects of so many words, on a log scale, through a
-    Gaussian: ``exp(−½ (ln(V / (k N^β)) / s)²)``.
+    give it. Here: the ratio of the vocabulary V to that which Heaps' law expects of a text of N words, on a log scale, through
+    a Gaussian: ``exp(−½ (ln(V / (k N^β)) / s)²)``.
 
-    >>> text_quality({}), round(text_quality({f"w{i}": 1 for i in range(70)} | {"the": 30}), 2)
-    (0.0, 1.0)
-    >>> round(text_quality({"buy": 500, "now": 500}), 2)
-    0.0
+    >>> text_quality(0, 0), round(text_quality(71, 100), 2), round(text_quality(2, 1000), 2)
+    (0.0, 1.0, 0.0)
     """
-    vocabulary, size = len(terms), sum(terms.values())
-    if not size:
+    if not vocabulary or not size:
         return 0.0
     surprise = math.log(vocabulary / (HEAPS_K * size**HEAPS_BETA)) / HEAPS_SPREAD
     return math.exp(-0.5 * surprise * surprise)

@@ -28,6 +28,12 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #: Left alone by the WHATWG rules, but written in two ways on the web; recrawl always escapes them.
 _ALWAYS_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in "\"'<>[]\\^`{|}"}
 
+#: URLs that are canonical as they stand: most links of most pages. A host whose last label begins with a digit may be an address
+#: in disguise, one with xn-- must be checked, and a segment that begins with a dot may mean another directory.
+_PLAIN = re.compile(
+    r"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*/"
+    r"(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?"
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BLANK = "".join(map(chr, range(33)))  # what browsers strip around an href
 _NEWLINES = dict.fromkeys(map(ord, "\t\n\r"))  # and inside it
@@ -48,7 +54,11 @@ def canonical(url: str, base: str | None = None, *, keep_tracking: bool = False)
     >>> canonical("../img?", "https://bücher.example/x/y/z")
     'https://xn--bcher-kva.example/x/img'
     """
-    spelling = _respell(url if base is None else resolve(url, base), keep_tracking)
+    if base is not None:
+        url = resolve(url, base)
+    if _PLAIN.fullmatch(url):
+        return url
+    spelling = _respell(url, keep_tracking)
     while "%" in spelling and (again := _respell(spelling, keep_tracking)) != spelling:
         # Undoing one escape can complete another ("%2%35" → "%25"); every round makes the URL shorter, so this ends.
         spelling = again

@@ -189,6 +189,12 @@ def _links(name: str, value: Any) -> Sequence[str]:
     return value
 
 
+def _vector(name: str, value: Any) -> Sequence[float]:
+    if not isinstance(value, list | tuple) or not all(isinstance(x, int | float) and math.isfinite(x) for x in value):
+        raise BadRecord("vector is not a list of numbers", repr(value)[:80])
+    return value
+
+
 def _terms(name: str, value: Any) -> Mapping[str, int]:
     if isinstance(value, list):  # a Parquet map
         value = dict(value)
@@ -204,4 +210,5 @@ _CONVERT = {
     "status": _status, "links": _links, "text": _text, "terms": _terms, "html": _text, "text_digest": _text,
     "payload_digest": _text, "content_bytes": _size, "text_bytes": _size, "text_quality": _share, "etag": _text,
     "last_modified": _text, "content_type": _text, "title": _text, "relevance": _share, "baseline": _flag, "note": _text,
+    "vector": _vector,
 }  # fmt: skip

@@ -20,8 +20,32 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all randomness.
 AsOfOption = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", help="Only what was known then: ISO 8601 with zone, or epoch.")
 ]
+
+
+def checked_period(text: str) -> str:
+    """A period; anything else is wrong usage."""
+    from recrawl.panel import parse_period
+
+    try:
+        parse_period(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def checked_rounds(text: str) -> str:
+    """``crawl``, or a period."""
+    return text if text == "crawl" else checked_period(text)
+
+
 EveryOption = Annotated[
-    str, typer.Option("--every", metavar="PERIOD", help="Rounds: 'crawl' as crawled, or a period such as 1h, 1d, 7d.")
+    str,
+    typer.Option(
+        "--every",
+        metavar="PERIOD",
+        help="Rounds: 'crawl' as crawled, or a period such as 1h, 1d, 7d.",
+        callback=checked_rounds,
+    ),
 ]
 MinShareOption = Annotated[
     float, typer.Option("--min-share", min=0.0, max=1.0, help="Keep pages seen in at least this share of the rounds.")

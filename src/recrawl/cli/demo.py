@@ -29,4 +29,4 @@ def demo(
         return
     out = console()
     for line in result.what_to_look_at:
-        out.print(line, markup=False)
+        out.print(line, markup=False, soft_wrap=True)

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, SeedOption, console, print_json, progress
+from recrawl.cli.common import (
+    HISTORY,
+    HistoryOption,
+    JsonOption,
+    SeedOption,
+    checked_period,
+    console,
+    print_json,
+    progress,
+)
 from recrawl.errors import RecrawlError
 
 
@@ -19,7 +28,9 @@ def register(app: typer.Typer) -> None:
 def synth(
     pages: Annotated[int, typer.Option("--pages", min=1, help="How many pages; the papers had 384323.")] = 2_000,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often each is visited; the papers: 10.")] = 10,
-    every: Annotated[str, typer.Option("--every", metavar="PERIOD", help="Time between rounds.")] = "7d",
+    every: Annotated[
+        str, typer.Option("--every", metavar="PERIOD", help="Time between rounds.", callback=checked_period)
+    ] = "7d",
     rhythm: Annotated[bool, typer.Option("--rhythm", help="Links arrive by hour of day and day of week.")] = False,
     vectors: Annotated[bool, typer.Option("--vectors", help="With 192-dimensional semantic vectors.")] = False,
     terms: Annotated[bool, typer.Option("--terms/--no-terms", help="With the words of the texts.")] = True,
@@ -38,18 +49,15 @@ def synth(
     from recrawl.panel import parse_period
     from recrawl.synth import Settings
 
-    try:
-        settings = Settings(
-            pages=pages,
-            rounds=rounds,
-            every=parse_period(every),
-            rhythm=rhythm,
-            vectors=vectors,
-            terms=terms,
-            seed=seed,
-        )
-    except ValueError as error:
-        raise RecrawlError(str(error)) from error
+    settings = Settings(
+        pages=pages,
+        rounds=rounds,
+        every=parse_period(every),
+        rhythm=rhythm,
+        vectors=vectors,
+        terms=terms,
+        seed=seed,
+    )
     if out is None:
         _into_history(settings, history, json)
     else:

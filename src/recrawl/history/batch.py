@@ -8,35 +8,52 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from sys import intern
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from recrawl import parse
 from recrawl.errors import BadUrl
 from recrawl.hashing import hash64
 from recrawl.history.digests import link_set_digest, terms_digest
 from recrawl.history.schema import TABLES, Batch
+from recrawl.terms import count_terms
 from recrawl.urls import canonical, origin, page_id, resolve, trap
 from recrawl.visits import Visit
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-REMEMBERED = 500_000  #: spellings and words kept in memory, at most; past that the memory starts anew
-_PLAIN = (
-    "etag",
-    "last_modified",
-    "content_type",
-    "title",
-    "note",
-    "relevance",
-    "baseline",
-    "content_bytes",
-    "text_bytes",
-)
+REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that the memory starts anew
+_SIZES = attrgetter("content_bytes", "text_bytes")
+_PLAIN = attrgetter("relevance", "baseline", "etag", "last_modified", "content_type", "title", "note")
+
+
+class _Spellings(dict[str, "tuple[int, str] | None"]):
+    """Every spelling of a URL met so far → id and origin; None: not a URL to follow. Canonicalises what it does not know."""
+
+    def __init__(self, learn: Callable[[str], tuple[int, str] | None]) -> None:
+        self._learn = learn
+
+    def __missing__(self, spelling: str) -> tuple[int, str] | None:
+        entry = self[spelling] = self._learn(spelling)
+        return entry
+
+
+class _TermIds(dict[str, int]):
+    """Every word met so far → id."""
+
+    def __init__(self, learn: Callable[[int, str], None]) -> None:
+        self._learn = learn
+
+    def __missing__(self, term: str) -> int:
+        key = self[term] = hash64(term)
+        self._learn(key, term)
+        return key
 
 
 class BatchBuilder:
@@ -53,129 +70,135 @@ class BatchBuilder:
         self.keep_tracking = keep_tracking
         self.dropped_links: Counter[str] = Counter()
         self.traps = 0
-        self._spellings: dict[str, tuple[int, str] | None] = {}
-        self._term_ids: dict[str, int] = {}
+        self._spellings = _Spellings(self._learn_link)
+        self._term_ids = _TermIds(self._learn_term)
         self._sent: dict[str, set[int]] = {name: set() for name in TABLES}
         self._start()
 
     def _start(self) -> None:
         self.n_visits = self.n_links = 0
-        self._rows: dict[str, dict[str, list[Any]]] = {
-            name: {column: [] for column in schema.names} for name, schema in TABLES.items()
-        }
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
 
     def add(self, visit: Visit) -> None:
         """Take in one visit; raises `BadUrl` or `BadRecord`, and then nothing of it was taken."""
-        page = self._page(visit.url)
+        page, page_origin = self._spellings.get(visit.url) or self._learn_page(visit.url)
         if visit.html is not None:
             visit = _with_html(visit)
-        terms = visit.terms if visit.terms is not None else _terms(visit)
-        row = self._rows["visits"]
-        row["links"].append(self._link_set(visit, page[1]))
-        row["text"].append(_text_digest(visit))
-        row["terms"].append(self._text(terms, visit.vector))
-        row["text_quality"].append(_quality(visit, terms))
-        row["page"].append(page[0])
-        row["at"].append((visit.at - EPOCH) // MICROSECOND)
-        row["status"].append(visit.status)
-        row["payload"].append(hash64(visit.payload_digest) if visit.payload_digest else None)
-        for name in _PLAIN:
-            row[name].append(getattr(visit, name))
+        terms, quality = self._words(visit)
+        links = None if visit.links is None else self._link_set(visit.links, visit.base, page_origin)
+        payload = hash64(visit.payload_digest) if visit.payload_digest else None
+        at = (visit.at - EPOCH) // MICROSECOND
+        row = (page, at, visit.status, links, _text_digest(visit), terms, payload)
+        self._rows["visits"].append((*row, *_SIZES(visit), quality, *_PLAIN(visit)))
         self.n_visits += 1
 
     def take(self) -> Batch:
         """The rows collected so far; the builder starts anew but remembers what it has already sent."""
-        batch = {
-            name: pa.table([_column(self._rows[name][field.name], field.type) for field in schema], schema=schema)
-            for name, schema in TABLES.items()
-        }
+        batch = {}
+        for name, schema in TABLES.items():
+            columns = zip(*self._rows[name], strict=True) if self._rows[name] else ((),) * len(schema)
+            arrays = [_column(values, field.type) for values, field in zip(columns, schema, strict=True)]
+            batch[name] = pa.table(arrays, schema=schema)
         self._start()
+        for memory in (self._spellings, self._term_ids, *self._sent.values()):
+            if len(memory) > REMEMBERED:
+                memory.clear()
         return batch
 
-    def _page(self, url: str) -> tuple[int, str]:
-        known = self._spellings.get(url)
-        return known if known is not None else self._remember(url, canonical(url, keep_tracking=self.keep_tracking))
-
-    def _remember(self, spelling: str, url: str) -> tuple[int, str]:
-        if len(self._spellings) >= REMEMBERED:
-            self._spellings.clear()
-        entry = self._spellings[spelling] = (page_id(url), intern(origin(url)))
-        if self._first_time("urls", entry[0]):
-            flagged = trap(url) is not None
-            self.traps += flagged
-            self._append("urls", id=entry[0], url=url, trap=flagged)
+    def _learn_page(self, spelling: str) -> tuple[int, str]:
+        entry = self._spellings[spelling] = self._entry(canonical(spelling, keep_tracking=self.keep_tracking))
         return entry
 
-    def _link(self, absolute: str) -> tuple[int, str] | None:
+    def _learn_link(self, spelling: str) -> tuple[int, str] | None:
         try:
-            return self._remember(absolute, canonical(absolute, keep_tracking=self.keep_tracking))
+            return self._entry(canonical(spelling, keep_tracking=self.keep_tracking))
         except BadUrl as error:
-            self._spellings[absolute] = None
             self.dropped_links[str(error).partition(":")[0]] += 1
             return None
 
-    def _link_set(self, visit: Visit, page_origin: str) -> int | None:
-        if visit.links is None:
-            return None
-        internal: set[int] = set()
-        external: set[int] = set()
-        spellings, base, base_origin = self._spellings, visit.base, origin(visit.base) if visit.base else ""
-        for href in visit.links:
-            if base is None or href.startswith("http"):
-                absolute = href
-            elif href.startswith("/") and not href.startswith(("//", "/\\")):
-                absolute = base_origin + href
-            else:
-                absolute = resolve(href, base)
-            link = spellings.get(absolute) or (self._link(absolute) if absolute not in spellings else None)
-            if link is not None:
-                (internal if link[1] == page_origin else external).add(link[0])
+    def _entry(self, url: str) -> tuple[int, str]:
+        key = page_id(url)
+        if self._first_time("urls", key):
+            flagged = trap(url) is not None
+            self.traps += flagged
+            self._rows["urls"].append((key, url, flagged))
+        return key, intern(origin(url))
+
+    def _learn_term(self, key: int, term: str) -> None:
+        if self._first_time("terms", key):
+            self._rows["terms"].append((key, term))
+
+    def _link_set(self, hrefs: Sequence[str], base: str | None, page_origin: str) -> int:
+        spellings = self._spellings
+        entries = [spellings[href] for href in (hrefs if base is None else _absolute(hrefs, base))]
+        internal = {entry[0] for entry in entries if entry is not None and entry[1] == page_origin}
+        external = {entry[0] for entry in entries if entry is not None and entry[1] != page_origin}
         inside, outside = array("q", sorted(internal)), array("q", sorted(external))
         digest = link_set_digest(inside, outside)
         if self._first_time("link_sets", digest):
-            self._append("link_sets", digest=digest, n_internal=len(inside), links=inside + outside)
+            self._rows["link_sets"].append((digest, len(inside), inside + outside))
             self.n_links += len(inside) + len(outside)
         return digest
 
-    def _text(self, terms: Mapping[str, int] | None, vector: Any) -> int | None:
-        if terms is None and vector is None:
-            return None
-        counts = sorted((self._term_id(term), count) for term, count in (terms or {}).items())
-        ids = array("q", [term for term, _ in counts])
-        numbers = array("i", [count for _, count in counts])
-        values = array("f", vector) if vector is not None else array("f")
-        digest = terms_digest(ids, numbers, values)
-        if terms is not None and self._first_time("texts", digest):
-            self._append("texts", digest=digest, terms=ids, counts=numbers)
-        if vector is not None and self._first_time("vectors", digest):
-            self._append("vectors", digest=digest, vector=values)
-        return digest
+    def _words(self, visit: Visit) -> tuple[int | None, float | None]:
+        """The digest of the words (and the vector) of a visit, and the quality of its text."""
+        vector = array("f", visit.vector) if visit.vector is not None else array("f")
+        if visit.terms is not None:
+            ids, counts = self._given_terms(visit.terms)
+        elif visit.text is not None:
+            ids, counts = self._counted_terms(visit.text)
+        elif visit.vector is not None:
+            ids, counts = np.empty(0, np.int64), np.empty(0, np.int32)
+        else:
+            return None, visit.text_quality
+        digest = terms_digest(ids, counts, vector)
+        known_words = visit.terms is not None or visit.text is not None
+        if known_words and self._first_time("texts", digest):
+            self._rows["texts"].append((digest, ids, counts))
+        if visit.vector is not None and self._first_time("vectors", digest):
+            self._rows["vectors"].append((digest, vector))
+        if visit.text_quality is not None or not known_words:
+            return digest, visit.text_quality
+        return digest, parse.text_quality(len(ids), int(counts.sum()))
 
-    def _term_id(self, term: str) -> int:
-        known = self._term_ids.get(term)
-        if known is None:
-            if len(self._term_ids) >= REMEMBERED:
-                self._term_ids.clear()
-            known = self._term_ids[term] = hash64(term)
-            if self._first_time("terms", known):
-                self._append("terms", id=known, term=term)
-        return known
+    def _given_terms(self, terms: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        ids = np.fromiter(map(self._term_ids.__getitem__, terms), np.int64, len(terms))
+        counts = np.fromiter(terms.values(), np.int32, len(terms))
+        order = np.argsort(ids)
+        return ids[order], counts[order]
+
+    def _counted_terms(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        found = count_terms(text).most_frequent(parse.MAX_TERMS)
+        ids = found.id.tolist()
+        unsent = set(ids) - self._sent["terms"]
+        if unsent:
+            for i, key in enumerate(ids):
+                if key in unsent:
+                    self._learn_term(key, found.word(i))
+        return found.id, found.count
 
     def _first_time(self, table: str, key: int) -> bool:
         sent = self._sent[table]
         if key in sent:
             return False
-        if len(sent) >= REMEMBERED * 4:
-            sent.clear()
         sent.add(key)
         return True
 
-    def _append(self, table: str, **values: Any) -> None:
-        for column, items in self._rows[table].items():
-            items.append(values[column])
+
+def _absolute(hrefs: Sequence[str], base: str) -> list[str]:
+    """Links as written on a page → absolute, not yet canonical. The common kinds are resolved without parsing."""
+    base_origin = origin(base)
+    return [
+        href
+        if href.startswith("http")
+        else base_origin + href
+        if href.startswith("/") and not href.startswith(("//", "/\\"))
+        else resolve(href, base)
+        for href in hrefs
+    ]
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if not pa.types.is_list(kind):
         return pa.array(values, pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(values, kind)
     # Lists come as machine arrays: joining their bytes is far quicker than handing Arrow every number as an object.
@@ -204,15 +227,6 @@ def _with_html(visit: Visit) -> Visit:
     )
 
 
-def _terms(visit: Visit) -> Mapping[str, int] | None:
-    if visit.text is None:
-        return None
-    terms = parse.term_counts(visit.text)
-    if len(terms) <= parse.MAX_TERMS:
-        return terms
-    return dict(sorted(terms.items(), key=lambda item: (-item[1], item[0]))[: parse.MAX_TERMS])
-
-
 def _text_digest(visit: Visit) -> int | None:
     if visit.text_digest:
         return hash64(visit.text_digest)
@@ -221,9 +235,3 @@ def _text_digest(visit: Visit) -> int | None:
     if visit.terms is not None:
         return hash64(repr(sorted(visit.terms.items())))
     return None
-
-
-def _quality(visit: Visit, terms: Mapping[str, int] | None) -> float | None:
-    if visit.text_quality is not None or terms is None:
-        return visit.text_quality
-    return parse.text_quality(terms)

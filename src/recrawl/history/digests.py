@@ -24,6 +24,6 @@ def link_set_digest(internal: Ids, external: Ids) -> int:
     return hash64(np.int64(len(internal)).tobytes() + internal.tobytes() + external.tobytes())
 
 
-def terms_digest(terms: array[int], counts: array[int], vector: array[float]) -> int:
+def terms_digest(terms: NDArray[np.int64], counts: NDArray[np.int32], vector: array[float]) -> int:
     """The digest of a text's words (and of the vector that came with it, if any)."""
     return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes())

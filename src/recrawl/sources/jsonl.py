@@ -11,7 +11,7 @@ import orjson
 from recrawl.errors import BadRecord
 from recrawl.visits import FIELDS, Visit, from_record
 
-KNOWN = FIELDS - {"base", "vector"}  #: what a record may hold; anything else is counted as unknown
+KNOWN = FIELDS - {"base"}  #: what a record may hold; anything else is counted as unknown
 
 
 def looks_like(head: bytes) -> bool:

@@ -10,7 +10,9 @@ from recrawl import parse
 from recrawl.visits import Outcome, Visit
 
 
-def response_visit(url: str, at: datetime, status: int, headers: Mapping[str, str], body: bytes) -> Visit:
+def response_visit(
+    url: str, at: datetime, status: int, headers: Mapping[str, str], body: bytes, payload_digest: str | None = None
+) -> Visit:
     """The visit that a response means; `headers` has lower-case names.
 
     >>> from datetime import UTC
@@ -38,5 +40,6 @@ def response_visit(url: str, at: datetime, status: int, headers: Mapping[str, st
         text_digest=page.text_digest,
         content_bytes=page.content_bytes,
         text_bytes=page.text_bytes,
+        payload_digest=payload_digest,
         **validators,
     )

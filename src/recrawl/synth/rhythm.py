@@ -34,6 +34,7 @@ def elapsed_weeks(web: Web, rng: np.random.Generator) -> Floats:
     """[page, round]: weeks since the round before as felt by the page, 0 in the first round."""
     settings = web.settings
     common = np.exp(settings.weekly_variation * rng.standard_normal(settings.rounds))
+    common /= common[1:].mean() if settings.rounds > 1 else 1  # rounds differ, webs do not
     common[0] = 0
     if not settings.rhythm:
         return np.broadcast_to(common * (settings.every / WEEK), (web.n_pages, settings.rounds))

@@ -63,8 +63,8 @@ class Settings:
     words_per_text: float = 300.0  # mean; log-normal
     vocabulary: int = 30_000  # distinct words of the whole web
 
-    internal: Activity = field(default=Activity(0.33, (0.5, 0.66), 0.08, 0.281))
-    external: Activity = field(default=Activity(0.79, (0.6, 1.1), 0.11, 0.33))
+    internal: Activity = field(default=Activity(0.33, (0.5, 0.66), 0.058, 0.27))
+    external: Activity = field(default=Activity(0.79, (0.6, 1.1), 0.095, 0.32))
 
     def __post_init__(self) -> None:
         self._require("pages", self.pages >= 1, "at least 1")

@@ -15,7 +15,7 @@ from recrawl.synth.settings import Settings
 
 #: Share of pages per top-level domain: .com and the order of the others as in LBLA section 3 and Figure 2.
 TOP_LEVEL_DOMAINS = {
-    "com": 0.468, "org": 0.13, "net": 0.06, "edu": 0.055, "gov": 0.045, "de": 0.042, "co.uk": 0.04, "fr": 0.035,
+    "com": 0.468, "org": 0.125, "net": 0.068, "edu": 0.055, "gov": 0.045, "de": 0.036, "co.uk": 0.035, "fr": 0.033,
     "ru": 0.015, "it": 0.015, "nl": 0.014, "info": 0.012, "eu": 0.011, "ca": 0.01, "es": 0.009, "ch": 0.009,
     "com.au": 0.008, "be": 0.008, "pl": 0.007, "io": 0.007,
 }  # fmt: skip
@@ -93,7 +93,7 @@ def _site_starts(settings: Settings, rng: np.random.Generator) -> Ints:
     """Heavy-tailed site sizes (Lomax, exponent 1.5) until all pages have a site."""
     n_drawn = int(settings.pages / settings.pages_per_site * 4) + 10
     sizes = 1 + (rng.pareto(1.5, n_drawn) * (settings.pages_per_site - 0.5) / 2).astype(np.int64)
-    sizes = np.minimum(sizes, max(1, min(2_000, settings.pages // 20)))
+    sizes = np.minimum(sizes, np.clip(settings.pages // 200, 20, 2_000))
     starts = np.r_[0, np.cumsum(sizes)]
     missing = settings.pages - starts[-1]
     if missing > 0:  # only with extreme settings: the rest are sites of one page

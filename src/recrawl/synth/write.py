@@ -49,7 +49,7 @@ def write_warc(settings: Settings, path: str | Path) -> int:
         _put(file, path, _record("warcinfo", settings.start, b"software: recrawl synth\r\n", _FIELDS))
         for visit, body in html_pages(settings):
             if visit.status:
-                _put(file, path, _response(visit, body))
+                _put(file, path, warc_record(visit, body))
                 n_records += 1
     return n_records
 
@@ -58,7 +58,8 @@ def _put(file: BinaryIO, path: Path, record: bytes) -> None:
     file.write(gzip.compress(record, compresslevel=6, mtime=0) if path.suffix == ".gz" else record)
 
 
-def _response(visit: Visit, body: bytes) -> bytes:
+def warc_record(visit: Visit, body: bytes) -> bytes:
+    """One visit as a record: a response, or for a 304 a revisit."""
     headers = {"WARC-Target-URI": visit.url, "Content-Type": "application/http; msgtype=response"}
     if visit.status == HTTPStatus.NOT_MODIFIED:
         headers["WARC-Profile"] = _REVISIT_PROFILE

@@ -1,0 +1,41 @@
+"""Run all benchmarks; a table for people, ``benchmarks.json`` for machines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import disk, novelty, start, warc_import
+from benchmarks.measure import Row
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    yield from start.run()
+    yield from warc_import.run(1_000 if quick else 3_000, 30 << 10)
+    yield from warc_import.run(1_000 if quick else 6_000, 0)
+    yield from disk.run(5_000 if quick else 50_000)
+    yield from novelty.run(20_000 if quick else novelty.PAPERS_PAGES)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
+    parser.add_argument("--out", default="build/benchmarks.json")
+    options = parser.parse_args()
+    table = Table("what", "measured", "target", "met", "note")
+    found = []
+    for row in rows(options.quick):
+        found.append(asdict(row))
+        met = {True: "yes", False: "NO", None: ""}[row.met]
+        print(f"{row.what}: {row.value:,.3g} {row.unit}", flush=True)
+        table.add_row(row.what, f"{row.value:,.2f} {row.unit}", row.target, met, row.note)
+    Console(width=160).print(table)
+    print(json.dumps(found))
+    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+    Path(options.out).write_text(json.dumps(found, indent=1))

@@ -1,0 +1,331 @@
+"""WARC files cut into records: where each begins and ends, its headers and its block.
+
+Written by hand, because a reader that trusts the declared lengths loses every record that a wrong one reaches over: `fastwarc` and
+`warcio` both skip to the end of the file without a word. Here a record must end where it says, at the end of its compressed member
+or before the next record, or it is named as broken, and reading goes on with the next record that can be found.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import zstandard
+
+from recrawl.errors import BadRecord
+
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  #: a zstd WARC file may begin with the dictionary of all its frames
+MAX_HEADER = 1 << 20
+MAX_WINDOW = 1 << 27  #: the most memory that a zstd frame may ask for
+_OPENS = re.compile(rb"WARC/[01]\.\d")
+_LINE = re.compile(rb"(?<=\n)WARC/[01]\.\d")
+_CANDIDATE = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|" + _LINE.pattern)
+_WITHIN = re.compile(rb"\r\n\r\n(?=WARC/[01]\.\d)")
+_SCAN, _CHUNK, _FEED = 1 << 20, 16 << 10, 512
+_NEWLINES = b"\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record; `headers` has lower-case names."""
+
+    position: int  # in the file, of the record or of the compressed member that holds it
+    headers: Mapping[str, str]
+    block: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which records are asked for; the blocks of all others are passed over."""
+
+    types: frozenset[str]
+    limit: int  # bytes of a block
+    too_large: str  # the reason that larger ones are counted by
+
+    def takes(self, headers: Mapping[str, str]) -> bool:
+        """Whether a record with these headers is asked for."""
+        return headers.get("warc-type", "").lower() in self.types
+
+
+class _Damage(Exception):
+    """A record that is not as it says."""
+
+
+class _BrokenMember(_Damage):
+    """A compressed member that cannot be read on."""
+
+
+def records(
+    stream: BinaryIO,
+    wanted: Wanted,
+    start: int = 0,
+    stop: int | None = None,
+    on_end: Callable[[int], None] = lambda position: None,
+) -> Iterator[Record | BadRecord]:
+    """The records that begin in [start, stop) of a seekable stream, plain or compressed, one or several to a member.
+
+    `on_end` is told where reading ended: at the first record behind `stop`, however far that is.
+    """
+    size = stream.seek(0, 2)
+    stop = size if stop is None else min(stop, size)
+    dictionary, first = _dictionary(stream)
+    position: int | None = max(start, first)
+    while position is not None and position < stop:
+        stream.seek(position)
+        head = stream.read(16)
+        if not head.strip(_NEWLINES):
+            position += len(head)
+            continue
+        position += len(head) - len(head.lstrip(_NEWLINES))
+        try:
+            if head.lstrip(_NEWLINES).startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+                member = _Member(stream, position, dictionary)
+                yield from _of_member(member, wanted)
+                position = member.end()
+            else:
+                record, position = _plain(stream, position, size, wanted)
+                if record is not None:
+                    yield record
+        except _Damage as damage:
+            resume = next_record(stream, position + 1)
+            onward = "" if resume is None else f"; reading goes on at byte {resume:,}"
+            yield BadRecord("broken WARC record", f"{damage} at byte {position:,}{onward}")
+            position = resume
+    on_end(size if position is None else position)
+
+
+# -- plain records ----------------------------------------------------------------------------------------------------
+
+
+def _plain(stream: BinaryIO, position: int, size: int, wanted: Wanted) -> tuple[Record | BadRecord | None, int]:
+    """The record at a position, and where it ends."""
+    stream.seek(position)
+    head = stream.read(_CHUNK)
+    if _header_end(head) < 0:
+        head += stream.read(MAX_HEADER)
+    header_end = _header_end(head)
+    headers = _headers(head, header_end)
+    length = _length(headers)
+    end = position + header_end + length
+    if end > size:
+        raise _Damage(f"a record that is cut off or says to have {length:,} bytes")
+    stream.seek(end)
+    behind = stream.read(16)
+    followed = _is_followed(behind)
+    if not followed and not behind.startswith(b"\r\n\r\n"):
+        raise _Damage(f"a record that has not the {length:,} bytes it says")
+    if not wanted.takes(headers):
+        return None, end
+    if length > wanted.limit:
+        return BadRecord(wanted.too_large, f"{length:,} bytes at byte {position:,}"), end
+    stream.seek(position + header_end)
+    block = stream.read(length)
+    if not followed and _WITHIN.search(block):
+        raise _Damage(f"a record that reaches into the next one with the {length:,} bytes it says")
+    return Record(position, headers, block), end
+
+
+def _is_followed(behind: bytes) -> bool:
+    """Whether a record ends here: by the end of the file, or by newlines and another record."""
+    rest = behind.lstrip(_NEWLINES)
+    return not rest or (len(rest) < len(behind) and (_OPENS.match(rest) is not None or rest.startswith((GZIP_MAGIC, ZSTD_MAGIC))))
+
+
+def _header_end(data: bytes | bytearray) -> int:
+    """Where the block begins: behind the first empty line; -1 if there is none."""
+    crlf, lf = data.find(b"\r\n\r\n"), data.find(b"\n\n")
+    ends = [at for at in (crlf + 4 if crlf >= 0 else -1, lf + 2 if lf >= 0 else -1) if at >= 0]
+    return min(ends, default=-1)
+
+
+def _headers(data: bytes | bytearray, end: int) -> dict[str, str]:
+    if not _OPENS.match(data):
+        raise _Damage("no WARC header")
+    if not 0 <= end <= MAX_HEADER:
+        raise _Damage("a WARC header without an end")
+    headers: dict[str, str] = {}
+    name = ""
+    for line in bytes(data[:end]).decode("utf-8", "replace").splitlines()[1:]:
+        if line[:1] in (" ", "\t") and name:
+            headers[name] += " " + line.strip()  # a folded line
+            continue
+        label, colon, value = line.partition(":")
+        name = label.strip().lower() if colon else ""
+        if name and name not in headers:
+            headers[name] = value.strip()
+    return headers
+
+
+def _length(headers: Mapping[str, str]) -> int:
+    digits = headers.get("content-length", "")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise _Damage(f"a record whose length is {digits[:40]!r}")
+    return int(digits)
+
+
+# -- compressed records -----------------------------------------------------------------------------------------------
+
+
+class _Member:
+    """The bytes of one gzip member or zstd frame, uncompressed as far as they are asked for."""
+
+    def __init__(self, stream: BinaryIO, position: int, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        self.position = position
+        self.buffer = bytearray()
+        self._stream, self._read_to = stream, position
+        stream.seek(position)
+        self._unzip = self._gunzip if stream.read(4).startswith(GZIP_MAGIC) else self._unzstd
+        self._gzip = zlib.decompressobj(31)
+        self._zstd = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=MAX_WINDOW).decompressobj()
+        self._unused = 0
+        self.ended = False
+
+    def fill(self, n: int) -> None:
+        """Have `n` bytes in the buffer, or all up to the end of the member."""
+        while len(self.buffer) < n and not self.ended:
+            try:
+                self._unzip()
+            except (zlib.error, zstandard.ZstdError) as error:
+                raise _BrokenMember(f"broken compression ({error})") from None
+
+    def end(self) -> int:
+        """Where the member ends in the file; what is left of it is passed over."""
+        while not self.ended:
+            self.buffer.clear()
+            self.fill(1)
+        return self._read_to - self._unused
+
+    def drop(self, n: int) -> bool:
+        """Pass over `n` bytes without holding them; False if the member ends before."""
+        while n > 0:
+            self.fill(min(n, _SCAN))
+            if not self.buffer:
+                return False
+            step = min(n, len(self.buffer))
+            del self.buffer[:step]
+            n -= step
+        return True
+
+    def _more(self, n: int) -> bytes:
+        self._stream.seek(self._read_to)
+        data = self._stream.read(n)
+        self._read_to += len(data)
+        if not data:
+            raise _BrokenMember("a compressed record that is cut off")
+        return data
+
+    def _gunzip(self) -> None:
+        data = self._gzip.unconsumed_tail or self._more(_CHUNK)
+        self.buffer += self._gzip.decompress(data, _SCAN)
+        self.ended, self._unused = self._gzip.eof, len(self._gzip.unused_data)
+
+    def _unzstd(self) -> None:
+        # The library has no limit on what one call returns, so it is fed with little.
+        self.buffer += self._zstd.decompress(self._more(_FEED))
+        self.ended, self._unused = self._zstd.eof, len(self._zstd.unused_data)
+
+
+def _dictionary(stream: BinaryIO) -> tuple[zstandard.ZstdCompressionDict | None, int]:
+    """The dictionary at the beginning of a zstd WARC file, if there is one, and where the records begin."""
+    stream.seek(0)
+    head = stream.read(8)
+    if not head.startswith(DICTIONARY_MAGIC):
+        return None, 0
+    size = int.from_bytes(head[4:], "little")
+    data = stream.read(min(size, MAX_WINDOW))
+    if data.startswith(ZSTD_MAGIC):
+        with suppress(zstandard.ZstdError):
+            data = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(data).read(MAX_WINDOW)
+    return zstandard.ZstdCompressionDict(data), 8 + size
+
+
+def _of_member(member: _Member, wanted: Wanted) -> Iterator[Record | BadRecord]:
+    """The records of one member: one, as the standard recommends, or several."""
+    while True:
+        member.fill(_CHUNK)
+        del member.buffer[: len(member.buffer) - len(member.buffer.lstrip(_NEWLINES))]
+        if not member.buffer and member.ended:
+            return
+        if not member.buffer:
+            continue
+        try:
+            found = _next_in(member, wanted)
+        except _BrokenMember:
+            raise
+        except _Damage as damage:
+            yield BadRecord("broken WARC record", f"{damage} in the compressed record at byte {member.position:,}")
+            if not _find_in(member):
+                return
+            continue
+        if found is not None:
+            yield found
+
+
+def _next_in(member: _Member, wanted: Wanted) -> Record | BadRecord | None:
+    if _header_end(member.buffer) < 0:
+        member.fill(MAX_HEADER)
+    header_end = _header_end(member.buffer)
+    headers = _headers(member.buffer, header_end)
+    length = _length(headers)
+    if length > wanted.limit:
+        if not member.drop(header_end + length):
+            raise _Damage(f"a record that says to have {length:,} bytes")
+        return BadRecord(wanted.too_large, f"{length:,} bytes at byte {member.position:,}") if wanted.takes(headers) else None
+    end = header_end + length
+    member.fill(end + 16)  # looking further brings the checksum at the end of the member to bear
+    if len(member.buffer) < end or not _is_followed(bytes(member.buffer[end : end + 16])):
+        raise _Damage(f"a record that has not the {length:,} bytes it says")
+    block = bytes(member.buffer[header_end:end])
+    del member.buffer[:end]
+    return Record(member.position, headers, block) if wanted.takes(headers) else None
+
+
+def _find_in(member: _Member) -> bool:
+    """Go to the next record inside the same member, if there is one."""
+    while True:
+        found = _LINE.search(member.buffer, 1)
+        if found:
+            del member.buffer[: found.start()]
+            return True
+        del member.buffer[:-16]
+        n = len(member.buffer)
+        member.fill(n + _SCAN)
+        if len(member.buffer) == n:
+            return False
+
+
+# -- finding records --------------------------------------------------------------------------------------------------
+
+
+def next_record(stream: BinaryIO, start: int) -> int | None:
+    """Where the next record begins at or after `start`: a compressed member or a plain line that opens a WARC header."""
+    overlap = 16
+    position = max(start - 1, 0)  # the newline before a plain record may be the byte before
+    while True:
+        stream.seek(position)
+        block = stream.read(_SCAN)
+        for found in _CANDIDATE.finditer(block):
+            at = position + found.start()
+            if at >= start and _opens_record(stream, at):
+                return at
+        if len(block) < _SCAN:
+            return None
+        position += len(block) - overlap
+
+
+def _opens_record(stream: BinaryIO, position: int) -> bool:
+    stream.seek(position)
+    head = stream.read(4096)
+    try:
+        if head.startswith(GZIP_MAGIC):
+            head = zlib.decompressobj(31).decompress(head, 16)
+        elif head.startswith(ZSTD_MAGIC):
+            head = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(head).read(16)
+    except (zlib.error, zstandard.ZstdError):
+        return False
+    return _OPENS.match(head) is not None

@@ -1,0 +1,166 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from recrawl.cli import app
+
+runner = CliRunner()
+RECRAWL = [sys.executable, "-m", "recrawl.cli"]
+
+
+def run(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RECRAWL, *arguments], capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("cli") / "history")
+    assert runner.invoke(app, ["synth", "--pages", "120", "--history", folder]).exit_code == 0
+    return folder
+
+
+def ask(*arguments: str) -> str:
+    result = runner.invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_info_has_the_keys_that_others_rely_on(history: str) -> None:
+    found = json.loads(ask("info", "--json", "--history", history))
+    keys = "pages visits ok unchanged gone failed hosts links first_at last_at new_links"
+    assert set(keys.split()) <= set(found)
+    assert found["visits"] == found["ok"] + found["unchanged"] + found["gone"] + found["failed"] == 1200
+    assert set(found["new_links"]) == {"previous", "page", "anywhere"}
+    assert found["first_at"].endswith("Z")
+
+
+def test_the_exported_visits_agree_with_the_totals(history: str, tmp_path: Path) -> None:
+    totals = json.loads(ask("info", "--json", "--history", history))
+    out = tmp_path / "visits.jsonl.zst"
+    ask("export", "visits", "--history", history, "--out", str(out))
+    import zstandard
+
+    rows = [json.loads(line) for line in zstandard.open(out, "rt")]
+    keys = "url at status n_links n_internal n_external n_new_previous n_new_page n_new_anywhere"
+    assert set(keys.split()) <= set(rows[0])
+    assert len(rows) == totals["visits"]
+    for meaning in ("previous", "page"):
+        assert sum(row[f"n_new_{meaning}"] or 0 for row in rows) == totals["new_links"][meaning]
+    assert any(row["n_new_previous"] is None for row in rows)
+    assert all(row["n_links"] == row["n_internal"] + row["n_external"] for row in rows if row["n_links"] is not None)
+
+
+def test_exported_links_are_those_of_the_visits(history: str, tmp_path: Path) -> None:
+    ask("export", "links", "--history", history, "--out", str(tmp_path / "links.parquet"))
+    ask("export", "visits", "--history", history, "--out", str(tmp_path / "visits.parquet"))
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    links, visits = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("links", "visits"))
+    seen = visits.filter(pc.equal(visits["outcome"], "ok"))
+    assert links.num_rows == pc.sum(seen["n_links"]).as_py()
+    assert pc.sum(links["internal"]).as_py() == pc.sum(seen["n_internal"]).as_py()
+    assert links["link"].null_count == 0
+
+
+def test_the_panel_is_exported_as_csv(history: str) -> None:
+    lines = ask(
+        "export", "panel", "--format", "csv", "--min-share", "0.5", "--every", "7d", "--history", history
+    ).splitlines()
+    assert lines[0].startswith('"url","round"')
+    assert len(lines) > 1000
+
+
+def test_show_tells_the_story_of_a_page(history: str) -> None:
+    url = json.loads(ask("export", "visits", "--history", history).splitlines()[0])["url"]
+    story = json.loads(ask("show", url, "--json", "--links", "--history", history))
+    assert len(story["visits"]) == 10
+    assert "10 visits in" in ask("show", url, "--history", history)
+    assert (
+        len(json.loads(ask("show", url, "--json", "--as-of", "2020-07-27T00:00:00Z", "--history", history))["visits"])
+        < 4
+    )
+
+
+def test_stats_prints_tables_and_writes_a_page(history: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert "all of it with plots" in ask("stats", "--min-share", "0.8", "--out", str(page), "--history", history)
+    text = page.read_text()
+    assert "plotly" in text
+    assert 'src="http' not in text
+    assert json.loads(ask("stats", "--min-share", "0.8", "--json", "--history", history))["round_counts"]
+
+
+def test_compact_keeps_everything(history: str) -> None:
+    before = json.loads(ask("info", "--json", "--history", history))
+    result = json.loads(ask("compact", "--json", "--history", history))
+    after = json.loads(ask("info", "--json", "--history", history))
+    assert result["files_after"]["visits"] == 1
+    assert before | {"bytes": None} == after | {"bytes": None}
+
+
+def test_the_demo_ends_in_three_lines_that_tell_what_to_look_at(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150"])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.strip().splitlines()
+    assert len(lines) == 3
+    assert (tmp_path / "demo" / "report.html").exists()
+    again = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150", "--json"])
+    assert json.loads(again.stdout)["visits"] > 1500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["info", "--history", "nowhere"], 1, "no history at nowhere"),
+        (["show", "ftp://x", "--history", "H"], 1, "not an http or https URL"),
+        (["show", "http://never.example/", "--history", "H"], 1, "was never visited"),
+        (["stats", "--every", "soon", "--history", "H"], 2, "'soon' is no period"),
+        (["export", "panel", "--every", "1m", "--history", "H"], 1, "--min-share"),
+        (["import"], 2, "Missing argument"),
+        (["import", "missing.jsonl", "--history", "new"], 1, "missing.jsonl"),
+        (["import", "x", "--format", "warcs", "--history", "new"], 1, "Did you mean 'warc'?"),
+        (["info", "--as-of", "yesterday", "--history", "H"], 1, "unreadable time"),
+        (["frobnicate"], 2, "No such command"),
+        (["archive", "http://e.org/", "--contact", "nobody", "--history", "new"], 1, "contact"),
+        (["synth", "--every", "1y", "--history", "new"], 2, "'1y' is no period"),
+    ],
+)
+def test_wrong_use_is_told_in_words(
+    arguments: list[str], code: int, message: str, history: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text("{}")
+    done = run(*[history if word == "H" else word for word in arguments], cwd=tmp_path)
+    words = " ".join(done.stderr.replace("│", " ").split())
+    assert done.returncode == code, done.stderr
+    assert message in words
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_stops_early_is_no_error(history: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m recrawl.cli export visits --history {history} | head -1",
+        shell=True, capture_output=True, text=True, executable="/bin/bash", timeout=60,
+    )  # fmt: skip
+    assert done.stdout.startswith("{")
+    assert "Traceback" not in done.stderr
+
+
+def test_the_history_can_be_named_by_the_environment(history: str) -> None:
+    done = run("info", "--json", env={**os.environ, "RECRAWL_HISTORY": history})
+    assert json.loads(done.stdout)["visits"] == 1200
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version").stdout.startswith("recrawl 0.")
+
+
+def test_help_needs_no_heavy_package() -> None:
+    code = "import sys; from recrawl.cli import app; print([m for m in ('numba', 'pyarrow', 'deltalake', 'plotly', 'scipy', 'httpx') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]"
