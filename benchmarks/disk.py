@@ -28,7 +28,13 @@ def run(n_pages: int) -> Iterator[Row]:
         history.append({"visits": again(history)})
         history.compact()
         each = (on_disk(folder) - before) / n_pages
-        yield Row(f"an unchanged re-visit of each of {n_pages:,} pages, on disk after compaction", each, "bytes", "< 40", each < 40)
+        yield Row(
+            f"an unchanged re-visit of each of {n_pages:,} pages, on disk after compaction",
+            each,
+            "bytes",
+            "< 40",
+            each < 40,
+        )
     finally:
         shutil.rmtree(folder)
 

@@ -20,7 +20,7 @@ from recrawl.urls import (
 )
 
 pieces = st.sampled_from(
-    list("abzA9-._~%/?#&=+;:@!$'()*,[]{}|\\^`<>\" é中\t") + ["%2", "%41", "%2e", "..", "utm_source=", "//", "%25"]
+    [*"abzA9-._~%/?#&=+;:@!$'()*,[]{}|\\^`<>\" é中\t", "%2", "%41", "%2e", "..", "utm_source=", "//", "%25"]
 )
 tails = st.lists(pieces, max_size=25).map("".join)
 
@@ -42,9 +42,10 @@ def test_canonical_is_idempotent_whatever_the_input(scheme: str, name: str, tail
 @given(st.text(max_size=60))
 def test_any_text_is_a_url_or_a_bad_url(text: str) -> None:
     try:
-        assert canonical(canonical(text)) == canonical(text)
-    except BadUrl as error:
-        assert text[:20] in str(error) or repr(text)[1:10] in str(error)
+        once = canonical(text)
+    except BadUrl:
+        return
+    assert canonical(once) == once
 
 
 @pytest.mark.parametrize(

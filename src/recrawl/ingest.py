@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from io import BytesIO
-from multiprocessing import get_context
+from itertools import chain
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -20,11 +25,16 @@ from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.history import Appended, BatchBuilder, History
 from recrawl.history.schema import Batch
 from recrawl.parse import MAX_BODY
-from recrawl.sources import Shape, Source, detect, framing, named, streams
+from recrawl.sources import Shape, Source, named, streams
+from recrawl.sources.pieces import Piece, pieces
 from recrawl.visits import Visit
 
-PIECE = 32 << 20  #: bytes of a WARC file read by one worker at a time
 WORTH_WORKERS = 24 << 20  #: bytes of input from which starting processes pays
+RARELY = (
+    200_000,
+    50,
+    100,
+)  #: collect garbage: an import makes hardly any cycles, and remembers much that would be looked through
 COMMIT_VISITS, COMMIT_LINKS, COMMIT_SECONDS = 50_000, 5_000_000, 5.0  #: whichever comes first
 Reason = str
 
@@ -57,6 +67,7 @@ class Report:
         default_factory=list
     )  # inputs that could not be read (to the end), with the reason
     _pages: list[Any] = field(default_factory=list, repr=False)
+    _ended_at: int = 0  # of a piece of a WARC file: where the first record behind it begins
 
     @property
     def pages(self) -> int:
@@ -78,6 +89,7 @@ class Report:
         for reason, example in piece.examples.items():
             self.examples.setdefault(reason, example)
         self.failed_inputs += piece.failed_inputs
+        self._ended_at = piece._ended_at
 
     def as_dict(self) -> dict[str, Any]:
         """What ``recrawl import --json`` prints."""
@@ -94,22 +106,6 @@ class Report:
             "traps": self.traps,
             "failed_inputs": self.failed_inputs,
         }
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of one input that can be read by itself."""
-
-    label: str
-    source: str
-    path: str | None = None  # read [start, stop) of this file
-    start: int = 0
-    stop: int | None = None
-    data: bytes | None = None  # or read these lines
-    first_line: bytes = b""
-    n_lines_before: int = 0
-    failure: str | None = None  # or tell that the input could not be read (on)
-    n_bytes: int = 0
 
 
 def import_files(
@@ -131,12 +127,15 @@ def import_files(
     report = Report()
     pending = _Pending(history, report, on_commit)
     n_workers = workers or _worth(paths)
-    for piece_report, batches in _read_all(_pieces(paths, options), options, n_workers, on_read):
-        report.merge(piece_report)
-        if options.strict and (report.skipped or report.failed_inputs):
-            raise BadSource(_strict_message(report))
-        for batch in batches:
-            pending.add(batch)
+    with ExitStack() as spools:
+        spools.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(*RARELY)
+        for piece_report, batches in _read_all(pieces(paths, options.format, spools), options, n_workers, on_read):
+            report.merge(piece_report)
+            if options.strict and (report.skipped or report.failed_inputs):
+                raise BadSource(_strict_message(report))
+            for batch in batches:
+                pending.add(batch)
     pending.commit()
     return report
 
@@ -179,83 +178,10 @@ class _Pending:
         self.batches, self.n_visits, self.n_links, self.since = [], 0, 0, time.monotonic()
 
 
-# -- cutting ----------------------------------------------------------------------------------------------------------
-
-
 def _worth(paths: list[str]) -> int:
     """Processes to read with: starting them takes a second, which a small input does not pay back."""
     size = sum(os.path.getsize(path) if os.path.isfile(path) else WORTH_WORKERS if path == "-" else 0 for path in paths)
     return (os.cpu_count() or 1) if size >= WORTH_WORKERS else 1
-
-
-def _pieces(paths: list[str], options: Options) -> Iterator[Piece]:
-    for path in paths:
-        label = "standard input" if path == "-" else path
-        try:
-            with _open(path, options) as (stream, source):
-                yield from _cut(path, label, stream, source)
-        except BadSource as error:
-            message = str(error) if label in str(error) else f"{label}: {error}"
-            yield Piece(label, "", failure=message)
-
-
-class _open:
-    """An input and its kind. Lines on standard input are streamed; whatever needs positions is copied to a file first."""
-
-    def __init__(self, path: str, options: Options) -> None:
-        self.path, self.options = path, options
-
-    def __enter__(self) -> tuple[BinaryIO, Source]:
-        import sys
-
-        if self.path == "-":
-            head = sys.stdin.buffer.peek(streams.HEAD)[: streams.HEAD] if hasattr(sys.stdin.buffer, "peek") else b""
-            raw, plain = streams.peek(BytesIO(head))
-            source = self._source(plain)
-            if source.shape is Shape.LINES:
-                self.stream = cast(BinaryIO, sys.stdin.buffer)
-                return self.stream, source
-        self.stream = streams.open_seekable(self.path)
-        raw, plain = streams.peek(self.stream)
-        return self.stream, self._source(plain)
-
-    def _source(self, head: bytes) -> Source:
-        label = "standard input" if self.path == "-" else self.path
-        return named(self.options.format) if self.options.format else detect(head, label)
-
-    def __exit__(self, *_: object) -> None:
-        if self.path != "-":
-            self.stream.close()
-
-
-def _cut(path: str, label: str, stream: BinaryIO, source: Source) -> Iterator[Piece]:
-    if source.shape is Shape.LINES:
-        yield from _cut_lines(label, stream, source)
-    elif path == "-":
-        # Only this process has the copy of standard input; it is handed on in one piece.
-        yield Piece(label, source.name, data=stream.read())
-    elif source.shape is Shape.RECORDS:
-        yield from _cut_records(path, label, stream, source)
-    else:
-        yield Piece(label, source.name, path=path, n_bytes=os.path.getsize(path))
-
-
-def _cut_lines(label: str, stream: BinaryIO, source: Source) -> Iterator[Piece]:
-    first_line, n_lines = b"", 0
-    for block in streams.line_blocks(streams.decompressed(stream)):
-        first_line = first_line or block.partition(b"\n")[0]
-        yield Piece(label, source.name, data=block, first_line=first_line, n_lines_before=n_lines, n_bytes=len(block))
-        n_lines += block.count(b"\n")
-
-
-def _cut_records(path: str, label: str, stream: BinaryIO, source: Source) -> Iterator[Piece]:
-    size, start = os.path.getsize(path), 0
-    while start < size:
-        target = start + PIECE
-        stop = framing.next_record(stream, target) if target < size else None
-        stop = size if stop is None else stop
-        yield Piece(label, source.name, path=path, start=start, stop=stop, n_bytes=stop - start)
-        start = stop
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -264,34 +190,87 @@ Result = tuple[Report, list[Batch]]
 
 
 def _read_all(
-    pieces: Iterator[Piece], options: Options, n_workers: int, on_read: Callable[[int], None]
+    found: Iterator[Piece], options: Options, n_workers: int, on_read: Callable[[int], None]
 ) -> Iterator[Result]:
-    if n_workers <= 1:
-        builder = BatchBuilder(keep_tracking=options.keep_tracking)
-        for piece in pieces:
-            yield from _read_piece(piece, options, builder)
-            on_read(piece.n_bytes)
-        return
+    for piece, results in (_read_here if n_workers <= 1 else _read_in_workers)(found, options, n_workers):
+        yield from results
+        on_read(piece.n_bytes)
+
+
+def _read_here(found: Iterator[Piece], options: Options, n_workers: int) -> Iterator[tuple[Piece, Iterator[Result]]]:
+    builder = BatchBuilder(keep_tracking=options.keep_tracking)
+    ends = _Ends()
+    for piece in found:
+        yield piece, ends.noted(piece, _read_piece(ends.continued(piece), options, builder))
+
+
+def _read_in_workers(
+    found: Iterator[Piece], options: Options, n_workers: int
+) -> Iterator[tuple[Piece, Iterator[Result]]]:
+    ends = _Ends()
     # The table engine's threads do not survive a fork.
     with ProcessPoolExecutor(n_workers, get_context("spawn"), initializer=_start_worker, initargs=(options,)) as pool:
         waiting: deque[tuple[Piece, Future[Result]]] = deque()
-        for piece in pieces:
-            waiting.append((piece, pool.submit(_work, piece)))
-            while len(waiting) > 2 * n_workers or (waiting and waiting[0][1].done()):
-                done, future = waiting.popleft()
-                yield future.result()
-                on_read(done.n_bytes)
-        for done, future in waiting:
-            yield future.result()
-            on_read(done.n_bytes)
+        try:
+            for piece in found:
+                waiting.append((piece, pool.submit(_work, piece)))
+                while len(waiting) > 2 * n_workers or (waiting and waiting[0][1].done()):
+                    yield _result(*waiting.popleft(), ends, options)
+            while waiting:
+                yield _result(*waiting.popleft(), ends, options)
+        except BrokenProcessPool as error:
+            raise BadSource(
+                "a process that read the input was killed, perhaps for want of memory. All visits reported so far are safe; "
+                "run the same command again with --workers 1"
+            ) from error
+
+
+def _result(piece: Piece, future: Future[Result], ends: _Ends, options: Options) -> tuple[Piece, Iterator[Result]]:
+    report, batches = future.result()
+    onward = ends.continued(piece)
+    if onward is piece:
+        return piece, ends.noted(piece, iter([(report, batches)]))
+    # The piece was cut inside a record that looks like several. What its worker has sent besides visits it will not send again.
+    kept = [{**batch, "visits": batch["visits"].slice(0, 0)} for batch in batches]
+    anew = _read_piece(onward, options, BatchBuilder(keep_tracking=options.keep_tracking))
+    return piece, ends.noted(piece, chain([(Report(), kept)], anew))
+
+
+class _Ends:
+    """Where the pieces of a WARC file really ended: a place that looks like a record may lie within one."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, int] = {}
+
+    def continued(self, piece: Piece) -> Piece:
+        """The piece from where the one before it ended."""
+        ended_at = self._at.get(piece.path or "", 0)
+        return replace(piece, start=ended_at) if ended_at > piece.start else piece
+
+    def noted(self, piece: Piece, results: Iterator[Result]) -> Iterator[Result]:
+        """The same results; where they end is remembered."""
+        for result in results:
+            if piece.stop is not None:
+                self._at[cast(str, piece.path)] = result[0]._ended_at
+            yield result
 
 
 _worker: dict[str, Any] = {}
 
 
 def _start_worker(options: Options) -> None:
+    gc.set_threshold(*RARELY)
     _worker["options"] = options
     _worker["builder"] = BatchBuilder(keep_tracking=options.keep_tracking)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one will tell it to stop
+    Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(piece: Piece) -> Result:
@@ -302,6 +281,33 @@ def _work(piece: Piece) -> Result:
     return report, batches
 
 
+@dataclass
+class _Reading:
+    """How far a piece has been read, and what was met on the way."""
+
+    label: str
+    unit: str  # line or record
+    n: int
+    unknown_fields: Counter[str] = field(default_factory=Counter)
+    ended_at: int = 0
+
+    @property
+    def where(self) -> str:
+        return f"{self.label} {self.unit} {self.n:,}"
+
+    def end(self, position: int) -> None:
+        self.ended_at = position
+
+    def finish(self, report: Report, builder: BatchBuilder) -> Result:
+        """What was read since the last time."""
+        report.dropped_links, builder.dropped_links = builder.dropped_links, Counter()
+        report.traps, builder.traps = builder.traps, 0
+        report.unknown_fields += self.unknown_fields
+        self.unknown_fields.clear()
+        report._ended_at = self.ended_at
+        return report, [builder.take()]
+
+
 def _read_piece(piece: Piece, options: Options, builder: BatchBuilder) -> Iterator[Result]:
     """Read one piece; hand on what was collected whenever it is worth a commit, so that memory stays bounded."""
     report = Report()
@@ -309,19 +315,21 @@ def _read_piece(piece: Piece, options: Options, builder: BatchBuilder) -> Iterat
         report.failed_inputs.append(piece.failure)
         yield report, []
         return
+    reading = _Reading(piece.label, "line" if piece.first_line else "record", piece.n_lines_before)
     try:
-        for n, item in enumerate(_visits(piece, options, report), 1):
-            _take(item, builder, report, piece, n)
+        for item in _visits(piece, options, reading):
+            _take(item, builder, report, reading.where)
             if builder.n_visits >= COMMIT_VISITS or builder.n_links >= COMMIT_LINKS:
-                yield _finish(report, builder), [builder.take()]
+                yield reading.finish(report, builder)
                 report = Report()
     except BadSource as error:
         report.failed_inputs.append(f"{piece.label}: {error}")
-    yield _finish(report, builder), [builder.take()]
+    except OSError as error:
+        report.failed_inputs.append(f"{piece.label}: cannot read on: {error.strerror or error}")
+    yield reading.finish(report, builder)
 
 
-def _take(item: Visit | BadRecord, builder: BatchBuilder, report: Report, piece: Piece, n: int) -> None:
-    where = f"{piece.label} line {piece.n_lines_before + n:,}" if piece.first_line else f"{piece.label} record {n:,}"
+def _take(item: Visit | BadRecord, builder: BatchBuilder, report: Report, where: str) -> None:
     if isinstance(item, BadRecord):
         report.skip(item, where)
         return
@@ -335,46 +343,47 @@ def _take(item: Visit | BadRecord, builder: BatchBuilder, report: Report, piece:
         report.skip(BadRecord(reason, detail), where)
 
 
-def _finish(report: Report, builder: BatchBuilder) -> Report:
-    report.dropped_links, builder.dropped_links = builder.dropped_links, Counter()
-    report.traps, builder.traps = builder.traps, 0
-    return report
-
-
-def _visits(piece: Piece, options: Options, report: Report) -> Iterator[Visit | BadRecord]:
+def _visits(piece: Piece, options: Options, reading: _Reading) -> Iterator[Visit | BadRecord]:
     source = named(piece.source)
     read = cast(Callable[..., Iterator[Visit | BadRecord]], source.read)
     if source.shape is Shape.LINES:
-        lines = (line for line in cast(bytes, piece.data).split(b"\n") if line.strip())
-        extra = {"unknown": report.unknown_fields} if source.name == "jsonl" else {}
-        return read(lines, piece.first_line, now=options.now, **extra)
-    stream = BytesIO(piece.data) if piece.data is not None else open(cast(str, piece.path), "rb")
+        extra = {"unknown": reading.unknown_fields} if source.name == "jsonl" else {}
+        yield from read(_lines(cast(bytes, piece.data), reading), piece.first_line, now=options.now, **extra)
+        return
+    with open(cast(str, piece.path), "rb") as stream:
+        for item in _of_file(piece, source, stream, options, reading):
+            reading.n += 1
+            yield item
+
+
+def _lines(data: bytes, reading: _Reading) -> Iterator[bytes]:
+    for line in data.split(b"\n"):
+        reading.n += 1
+        if line.strip():
+            yield line
+
+
+def _of_file(
+    piece: Piece, source: Source, stream: BinaryIO, options: Options, reading: _Reading
+) -> Iterator[Visit | BadRecord]:
+    read = cast(Callable[..., Iterator[Visit | BadRecord]], source.read)
     if source.shape is Shape.RECORDS:
-        return read(_Window(cast(BinaryIO, stream), piece.start, piece.stop), limit=options.max_body, now=options.now)
+        span = {"start": piece.start, "stop": piece.stop, "on_end": reading.end}
+        return read(stream, limit=options.max_body, now=options.now, **span)
     if source.name == "wacz":
         return read(stream, limit=options.max_body, now=options.now)
+    if source.name == "parquet":
+        return read(stream, unknown=reading.unknown_fields, now=options.now)
+    unpacked = streams.decompressed(stream)
     if source.name == "timemap":
-        return read(streams.decompressed(cast(BinaryIO, stream)).read(options.max_body))
+        return read(_all(unpacked, options.max_body), now=options.now)
     if source.name == "lbla":
-        return read(streams.decompressed(cast(BinaryIO, stream)))
-    opened = stream if source.name == "parquet" else streams.decompressed(cast(BinaryIO, stream))
-    return read(opened, unknown=report.unknown_fields, now=options.now)
+        return read(unpacked)
+    return read(unpacked, unknown=reading.unknown_fields, now=options.now)
 
 
-class _Window:
-    """The bytes [start, stop) of a stream, as a stream."""
-
-    def __init__(self, stream: BinaryIO, start: int, stop: int | None) -> None:
-        self._stream, self._start = stream, start
-        self._stop = stop if stop is not None else 1 << 62
-        self.seek(0)
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        return self._stream.seek(position + (self._start if whence == 0 else 0), whence) - self._start
-
-    def tell(self) -> int:
-        return self._stream.tell() - self._start
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(self._stop - self._stream.tell(), 0)
-        return self._stream.read(min(size, left) if size >= 0 else left)
+def _all(stream: BinaryIO, limit: int) -> bytes:
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise BadSource(f"it is larger than {limit >> 20} MiB; --max-body takes a larger number")
+    return data

@@ -7,18 +7,17 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.errors import BadRecord, BadUrl
 from recrawl.hashing import hash64
+from recrawl.tagsoup import is_too_costly
+from recrawl.terms import collapsed
 from recrawl.urls import canonical
 
 MAX_BODY = 32 << 20  #: bytes of a decoded body that are looked at, at most
-MAX_WORK = 300_000_000  #: steps that a page may cost beyond its length; about a second
-MAX_TAGS = 4_000_000
-FEW_TAGS, FEW_REPEATS = 20_000, 1_000  #: with fewer tags, and fewer that can be repeated, no page is costly
-REPEAT_WORK = 100  #: steps for a tag that is repeated
 MAX_TERMS = 2_000  #: distinct words kept of a text, the most frequent ones
 _HIDDEN = ["script", "style", "template", "noscript"]
 
@@ -41,36 +40,36 @@ def page(body: bytes, content_type: str | None, url: str, location: str | None =
 
     >>> seen = page(b"<title>T</title><p>two words <a href='b.html'>link</a>", "text/html", "https://e.org/a/")
     >>> seen.hrefs, seen.title, seen.text
-    (['b.html'], 'T', 'two words link')
+    (['b.html'], 'T', 'two words  link')
     """
     redirect = [location] if location else []
     if not is_html(content_type, body):
         return ParsedPage(len(body), hrefs=redirect or None, base=url, text_digest=f"{hash64(body):016x}")
-    html = decode(body, content_type)
-    return _html_page(html, len(body), url, redirect)
+    return _html_page(as_utf8(body, content_type), len(body), url, redirect)
 
 
 def html_page(html: str, url: str) -> ParsedPage:
     """Read HTML that is already text."""
-    return _html_page(html, len(html.encode("utf-8", "replace")), url, [])
+    utf8 = html.encode("utf-8", "replace")
+    return _html_page(utf8, len(utf8), url, [])
 
 
-def _html_page(html: str, content_bytes: int, url: str, redirect: list[str]) -> ParsedPage:
-    if parsing_work(html) > MAX_WORK:
+def _html_page(utf8: bytes, content_bytes: int, url: str, redirect: list[str]) -> ParsedPage:
+    if is_too_costly(utf8):
         raise BadRecord("too costly to parse", f"tags nested too deep, or too many, on {url[:200]}")
-    tree = LexborHTMLParser(html)
-    base = tree.css_first("base[href]")
+    tree = LexborHTMLParser(utf8)
+    base = tree.head.css_first("base[href]") if tree.head is not None else None
     hrefs = [node.attributes.get("href") for node in tree.css("a[href],area[href]")]
-    title = tree.css_first("title")
+    title = tree.head.css_first("title") if tree.head is not None else None
     text, own_text = _texts(tree)
     return ParsedPage(
         content_bytes=content_bytes,
-        hrefs=redirect + _refresh(tree, html) + [href for href in hrefs if href and not _STAYS.match(href)],
+        hrefs=redirect + _refresh(tree) + [href for href in hrefs if href and not _STAYS.match(href)],
         base=_base(base.attributes.get("href") if base is not None else None, url),
         title=" ".join(title.text().split())[:500] or None if title is not None else None,
         text=text,
-        text_digest=f"{hash64(own_text):016x}",
-        text_bytes=len(text.encode("utf-8", "replace")),
+        text_digest=f"{collapsed(own_text)[0]:016x}",
+        text_bytes=collapsed(text)[1],
     )
 
 
@@ -90,20 +89,18 @@ def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
     tree.strip_tags(_HIDDEN, recursive=True)
     text = tree.body.text(separator=" ")
     tree.strip_tags(["a"], recursive=True)
-    return " ".join(text.split()), " ".join(tree.body.text(separator=" ").split())
+    return text, tree.body.text(separator=" ")
 
 
 #: Links that lead to no other page: a place on the same page, a script, a mail address.
 _STAYS = re.compile(r"\s*(?:#|javascript:|data:|mailto:|tel:)", re.IGNORECASE)
 
 
-_REFRESH = re.compile(r"\s*[\d.]+\s*[;,]?\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+(?:url\s*=\s*)?+['\"]?+([^'\"]+)", re.IGNORECASE)
 
 
-def _refresh(tree: LexborHTMLParser, html: str) -> list[str]:
-    if "http-equiv" not in html[:16384].lower():
-        return []
-    for node in tree.css("meta[http-equiv]"):
+def _refresh(tree: LexborHTMLParser) -> list[str]:
+    for node in tree.head.css("meta[http-equiv]") if tree.head is not None else ():
         attributes = node.attributes
         if (attributes.get("http-equiv") or "").strip().lower() == "refresh":
             match = _REFRESH.match(attributes.get("content") or "")
@@ -111,89 +108,11 @@ def _refresh(tree: LexborHTMLParser, html: str) -> list[str]:
     return []
 
 
-#: Tags that add nothing to the depth: void, or closed by the next of their kind.
-_FLAT = (
-    "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
-    "|a|p|option|tr|td|th|thead|tbody|tfoot|colgroup|caption"
-)
-_TAG = re.compile(rf"<!--|<(/?)(?!(?:{_FLAT})[\s/>])([a-z][a-z0-9:-]*)", re.IGNORECASE)
-_FORMATTING = frozenset("b big code em font i nobr s small strike strong tt u".split())
-_WITH_ATTRIBUTES = re.compile(rf"<(?:{'|'.join(sorted(_FORMATTING))})[\s/]", re.IGNORECASE)
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{100000,}")
-_ITEMS = frozenset(("li", "dt", "dd"))
-_LOOK_BACK = 64  # open tags among which the one that a tag closes is looked for
-
-
-def parsing_work(html: str) -> int:
-    """About how many steps the parser will need, beyond those of the page's length.
-
-    An open tag is looked at again for each one inside it, a formatting tag left open is repeated in every block that follows,
-    and an attribute is compared with all others of its tag: small pages can be made that take hours. Follows the rules of HTML
-    only as far as ordinary pages need.
-
-    >>> parsing_work("<p>" * 50_000), parsing_work("<div>" * 50_000) > MAX_WORK
-    (0, True)
-    """
-    n_tags = html.count("<")
-    if n_tags > MAX_TAGS or any(len(tag.split()) ** 2 > MAX_WORK for tag in _LONG_TAG.findall(html)):
-        return MAX_WORK + 1
-    if n_tags < FEW_TAGS and (n_tags < FEW_REPEATS or len(_WITH_ATTRIBUTES.findall(html)) < FEW_REPEATS):
-        return 0
-    return _nesting_work(html)
-
-
-def _nesting_work(html: str) -> int:
-    work, at, foreign = 0, 0, 0
-    stack: list[str] = []
-    left_open: Counter[str] = Counter()
-    while (tag := _TAG.search(html, at)) and work <= MAX_WORK:
-        at = tag.end()
-        name = (tag[2] or "").lower()
-        if not name:
-            at = _behind(html, "-->", at)
-        elif tag[1]:
-            foreign -= name in ("svg", "math") and foreign > 0
-            _close(stack, name)
-            if name in _FORMATTING and left_open:
-                left_open.popitem()
-        elif name in ("script", "style") and not foreign:
-            at = _behind(html, f"</{name}", at)
-        elif not (foreign and _closes_itself(html, at)):
-            foreign += name in ("svg", "math")
-            if name in _FORMATTING:
-                # A tag that is open three times in the same spelling is not opened again.
-                left_open[html[tag.start() : at + 64].partition(">")[0]] += 1
-            elif name in _ITEMS:
-                _close(stack, name)
-            stack.append(name)
-            work += len(stack) + REPEAT_WORK * len(left_open) * (name not in _FORMATTING)
-    return work
-
-
-def _behind(html: str, end: str, at: int) -> int:
-    found = html.find(end, at)
-    return len(html) if found < 0 else found + len(end)
-
-
-def _closes_itself(html: str, at: int) -> bool:
-    end = html.find(">", at, at + 4096)
-    return end > 0 and html[end - 1] == "/"
-
-
-def _close(stack: list[str], name: str) -> None:
-    for i in range(len(stack) - 1, max(len(stack) - _LOOK_BACK, 0) - 1, -1):
-        if stack[i] == name:
-            del stack[i:]
-            break
-        if name in _ITEMS and stack[i] in _ITEMS:
-            break  # an item of another list
-
-
 # -- charsets ---------------------------------------------------------------------------------------------------------
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
-_META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=[\s\"']*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,512}?charset\s*=[\s\"']*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
 #: Browsers read these labels as a larger charset than the name says (WHATWG Encoding, section 4.2).
 _WIDER = {
     "iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030",
@@ -208,8 +127,9 @@ _BROWSERS = re.compile(
 )
 #: Labels of the standard that Python does not know.
 _LABELS = {
-    "x-sjis": "cp932", "windows-31j": "cp932", "ms932": "cp932", "x-gbk": "gb18030", "x-x-big5": "big5hkscs", "utf-8-sig": "utf-8",
-    "unicode-1-1-utf-8": "utf-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252", "dos-874": "cp874", "windows-874": "cp874",
+    "x-sjis": "cp932", "windows-31j": "cp932", "ms932": "cp932", "x-gbk": "gb18030", "x-x-big5": "big5hkscs",
+    "utf-8-sig": "utf-8", "windows-874": "cp874",
+    "unicode-1-1-utf-8": "utf-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252", "dos-874": "cp874",
     "iso-8859-8-i": "iso8859-8", "logical": "iso8859-8", "visual": "iso8859-8", "koi": "koi8-r", "koi8": "koi8-r",
     "x-mac-roman": "mac-roman", "x-mac-cyrillic": "mac-cyrillic", "x-euc-jp": "euc_jp", "windows-949": "cp949",
     "unicode": "utf-16-le", "ucs-2": "utf-16-le", "iso-10646-ucs-2": "utf-16-le", "utf-16": "utf-16-le",
@@ -222,16 +142,29 @@ def decode(body: bytes, content_type: str | None) -> str:
     >>> decode("é".encode("latin-1"), "text/html; charset=ISO-8859-1")
     'é'
     """
+    body, charset = _charset(body, content_type)
+    return body.decode(charset, "replace")
+
+
+def as_utf8(body: bytes, content_type: str | None) -> bytes:
+    """The body in UTF-8, as the parser takes it; one that is in UTF-8 already is not touched."""
+    body, charset = _charset(body, content_type)
+    return body if charset == "utf-8" else body.decode(charset, "replace").encode("utf-8", "replace")
+
+
+def _charset(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+    """The body without its BOM, and its charset."""
     for mark, charset in _BOMS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(charset, "replace")
+            return body[len(mark) :], charset
     named = _codec((_CHARSET.search(content_type or "") or [None, None])[1]) or _meta_charset(body)
     if named:
-        return body.decode(named, "replace")
+        return body, named
     try:
-        return body.decode("utf-8")
+        body.decode("utf-8")
+        return body, "utf-8"
     except UnicodeDecodeError:
-        return body.decode("cp1252", "replace")
+        return body, "cp1252"
 
 
 def _meta_charset(body: bytes) -> str | None:
@@ -241,6 +174,7 @@ def _meta_charset(body: bytes) -> str | None:
     return "utf-8" if charset and charset.startswith("utf-16") else charset
 
 
+@lru_cache(maxsize=1024)
 def _codec(label: str | None) -> str | None:
     """Python's name of a charset; None for labels that no browser knows."""
     label = (label or "").lower()

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recrawl.hashing import hash64  # noqa: F401 - used by the examples
 from recrawl.hashing_arrays import hash_slice
 
 MIN_LENGTH = 3  # characters of a word
@@ -51,6 +52,107 @@ def count_terms(text: str) -> Terms:
     found, count, start, end = _count(np.frombuffer(utf8, np.uint8), _classes())
     order = np.argsort(found)
     return Terms(found[order], count[order], utf8, start[order], end[order])
+
+
+class UnseenIds:
+    """Tells which ids it is asked about for the first time.
+
+    >>> UnseenIds().unseen(np.array([5, 7, 5]))
+    array([0, 1])
+    """
+
+    def __init__(self) -> None:
+        self._table = np.zeros(1 << 12, np.int64)
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def clear(self) -> None:
+        """Start anew."""
+        self.__init__()  # type: ignore[misc]
+
+    def unseen(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Positions of the ids that were not asked about before."""
+        while 2 * (self._n + len(ids)) > len(self._table):
+            old = self._table[self._table != 0]
+            self._table = np.zeros(2 * len(self._table), np.int64)
+            _insert(self._table, old, np.empty(len(old), np.int64))
+        positions = np.empty(len(ids), np.int64)
+        n = _insert(self._table, ids, positions)
+        self._n += n
+        return positions[:n]
+
+
+@njit(cache=True, nogil=True)
+def _insert(  # type: ignore[no-untyped-def]
+    table, ids, positions
+):
+    n = 0
+    mask = len(table) - 1
+    for position in range(len(ids)):
+        key = ids[position]
+        i = (key ^ (key >> 29)) & mask
+        while table[i] != key and table[i] != 0:
+            i = (i + 1) & mask
+        if table[i] != key:
+            table[i] = key
+            positions[n] = position
+            n += 1
+    return n
+
+
+def collapsed(text: str) -> tuple[int, int]:
+    """The `hash64` of a text's UTF-8, and its length in bytes, after all white space is reduced to single blanks.
+
+    >>> collapsed(" two\\n words") == (hash64("two words"), 9)
+    True
+    """
+    utf8 = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    key, length = _collapsed(utf8)
+    return int(key), int(length)
+
+
+@njit(cache=True, nogil=True)
+def _is_space(  # type: ignore[no-untyped-def]
+    utf8, at, byte
+):
+    """Whether the character there is white space, as str.split() sees it."""
+    if byte <= 32:
+        return byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31
+    if byte == 0xC2:
+        return utf8[at + 1] == 0xA0 or utf8[at + 1] == 0x85
+    if byte == 0xE2:
+        last = utf8[at + 2]
+        if utf8[at + 1] == 0x80:
+            return 0x80 <= last <= 0x8A or last == 0xA8 or last == 0xA9 or last == 0xAF
+        return utf8[at + 1] == 0x81 and last == 0x9F
+    if byte == 0xE3:
+        return utf8[at + 1] == 0x80 and utf8[at + 2] == 0x80
+    return byte == 0xE1 and utf8[at + 1] == 0x9A and utf8[at + 2] == 0x80
+
+
+@njit(cache=True, nogil=True)
+def _collapsed(  # type: ignore[no-untyped-def]
+    utf8,
+):
+    kept = np.empty(len(utf8), np.uint8)
+    n = at = 0
+    while at < len(utf8):
+        byte = utf8[at]
+        width = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+        if _is_space(utf8, at, byte):
+            if n and kept[n - 1] != 32:
+                kept[n] = 32
+                n += 1
+        else:
+            for i in range(at, at + width):
+                kept[n] = utf8[i]
+                n += 1
+        at += width
+    if n and kept[n - 1] == 32:
+        n -= 1
+    return np.int64(hash_slice(kept, 0, n)), n
 
 
 @lru_cache(maxsize=1)

@@ -141,12 +141,12 @@ def _text(name: str, value: Any) -> str:
 
 def _integer(name: str, value: Any) -> int:
     try:
-        number = int(value)
-        if number != float(value) or isinstance(value, bool):
+        number = float(value)  # tables write whole numbers as 200.0 where some are missing
+        if not number.is_integer() or isinstance(value, bool):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise BadRecord(f"{name} is not a whole number", repr(value)[:80]) from None
-    return number
+    return int(number)
 
 
 def _size(name: str, value: Any) -> int:
@@ -196,12 +196,11 @@ def _vector(name: str, value: Any) -> Sequence[float]:
 
 
 def _terms(name: str, value: Any) -> Mapping[str, int]:
-    if isinstance(value, list):  # a Parquet map
+    if isinstance(value, list) and all(isinstance(pair, tuple) for pair in value):  # a Parquet map
         value = dict(value)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not all(isinstance(term, str) for term in value):
         raise BadRecord("terms is not an object", repr(value)[:80])
-    counts = value.values()
-    if not all(type(count) is int and 0 < count < 1 << 31 for count in counts):
+    if not all(type(count) is int and 0 < count < 1 << 31 for count in value.values()):
         raise BadRecord("terms holds a count that is not a positive whole number", repr(value)[:80])
     return value
 

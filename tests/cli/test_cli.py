@@ -161,6 +161,7 @@ def test_the_version_is_printed() -> None:
 
 
 def test_help_needs_no_heavy_package() -> None:
-    code = "import sys; from recrawl.cli import app; print([m for m in ('numba', 'pyarrow', 'deltalake', 'plotly', 'scipy', 'httpx') if m in sys.modules])"
+    heavy = ("numba", "pyarrow", "deltalake", "plotly", "scipy", "httpx")
+    code = f"import sys; from recrawl.cli import app; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"

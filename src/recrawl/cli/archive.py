@@ -89,8 +89,17 @@ def _store(source: Archive, history: History, urls: list[str]) -> None:
 
 
 def _put(source: Archive, history: History, group: list[Delivery]) -> None:
+    from recrawl.errors import BadRecord, BadUrl
+    from recrawl.history import BatchBuilder
+
+    builder = BatchBuilder()
+    for delivery in group:
+        try:
+            builder.add(delivery.visit)
+        except (BadRecord, BadUrl) as error:
+            source.report.skipped[str(error).partition(":")[0]] += 1
     if group:
-        history.add(delivery.visit for delivery in group)
+        history.append(builder.take())
         source.acknowledge(*group)
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from recrawl.history import PageStory
 
 
+_NUMBERS = ("internal", "external", "new", "new to page", "new anywhere", "left")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("show")(show)
@@ -43,11 +46,8 @@ def _print(story: PageStory, last: int) -> None:
     out = console()
     out.print(Text(story.url, style="bold"))
     table = Table(title=f"{len(story.visits):,} visits in {story.days_observed:,.1f} days", title_justify="left")
-    for name, justify in (
-        ("visited (UTC)", "left"), ("status", "right"), ("outcome", "left"), ("internal", "right"), ("external", "right"),
-        ("new", "right"), ("new to page", "right"), ("new anywhere", "right"), ("left", "right"), ("text", "left"), ("note", "left"),
-    ):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("visited (UTC)", "status", "outcome", *_NUMBERS, "text", "note"):
+        table.add_column(name, justify="right" if name in _NUMBERS else "left")
     for visit in story.visits[-last:]:
         text = {None: "", True: "changed", False: "same"}[visit.text_changed]
         counts = (

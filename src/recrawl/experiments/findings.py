@@ -97,9 +97,9 @@ def _gaps(empirical: Empirical) -> Iterator[str]:
 
 
 def _days(days: float) -> str:
-    if days < 2:
-        return f"{days * 24:.3g} hours"
-    return f"{days:.3g} days" if days < 100 else f"{days:,.0f} days"
+    number = f"{days * 24:.3g}" if days < 2 else f"{days:.3g}" if days < 100 else f"{days:,.0f}"
+    unit = "hour" if days < 2 else "day"
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
 def _rounds(n: int) -> str:

@@ -23,7 +23,7 @@ from recrawl.errors import BadUrl
 from recrawl.hashing import hash64
 from recrawl.history.digests import link_set_digest, terms_digest
 from recrawl.history.schema import TABLES, Batch
-from recrawl.terms import count_terms
+from recrawl.terms import UnseenIds, collapsed, count_terms
 from recrawl.urls import canonical, origin, page_id, resolve, trap
 from recrawl.visits import Visit
 
@@ -72,6 +72,7 @@ class BatchBuilder:
         self.traps = 0
         self._spellings = _Spellings(self._learn_link)
         self._term_ids = _TermIds(self._learn_term)
+        self._counted = UnseenIds()
         self._sent: dict[str, set[int]] = {name: set() for name in TABLES}
         self._start()
 
@@ -100,7 +101,8 @@ class BatchBuilder:
             arrays = [_column(values, field.type) for values, field in zip(columns, schema, strict=True)]
             batch[name] = pa.table(arrays, schema=schema)
         self._start()
-        for memory in (self._spellings, self._term_ids, *self._sent.values()):
+        memories: list[Any] = [self._spellings, self._term_ids, self._counted, *self._sent.values()]
+        for memory in memories:
             if len(memory) > REMEMBERED:
                 memory.clear()
         return batch
@@ -169,12 +171,8 @@ class BatchBuilder:
 
     def _counted_terms(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         found = count_terms(text).most_frequent(parse.MAX_TERMS)
-        ids = found.id.tolist()
-        unsent = set(ids) - self._sent["terms"]
-        if unsent:
-            for i, key in enumerate(ids):
-                if key in unsent:
-                    self._learn_term(key, found.word(i))
+        for i in self._counted.unseen(found.id).tolist():
+            self._learn_term(int(found.id[i]), found.word(i))
         return found.id, found.count
 
     def _first_time(self, table: str, key: int) -> bool:
@@ -231,7 +229,7 @@ def _text_digest(visit: Visit) -> int | None:
     if visit.text_digest:
         return hash64(visit.text_digest)
     if visit.text is not None:
-        return hash64(" ".join(visit.text.split()))
+        return collapsed(visit.text)[0]
     if visit.terms is not None:
         return hash64(repr(sorted(visit.terms.items())))
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from recrawl.errors import BadSource
-from recrawl.sources import cdx, jsonl, lbla, table, timemap, wacz, warc
+from recrawl.sources import cdx, framing, jsonl, lbla, table, timemap, wacz, warc
 
 __all__ = ["ALL", "Shape", "Source", "detect", "named"]
 
@@ -35,9 +35,11 @@ class Source:
 
 
 ALL = (
-    Source("warc", "WARC 1.0/1.1, plain, .gz or .zst", Shape.RECORDS, lambda head: head.startswith(b"WARC/"), warc.read),
+    Source("warc", "WARC 1.0/1.1, plain, .gz or .zst", Shape.RECORDS, framing.looks_like, warc.read),
     Source("wacz", "WACZ", Shape.WHOLE, lambda head: head.startswith(b"PK\x03\x04"), wacz.read),
-    Source("parquet", "visit records as Parquet", Shape.WHOLE, lambda head: head.startswith(b"PAR1"), table.read_parquet),
+    Source(
+        "parquet", "visit records as Parquet", Shape.WHOLE, lambda head: head.startswith(b"PAR1"), table.read_parquet
+    ),
     Source("cdx", "CDX index, 6 to 11 fields", Shape.LINES, cdx.looks_like_cdx, cdx.read_cdx),
     Source("cdxj", "CDXJ index", Shape.LINES, cdx.looks_like_cdxj, cdx.read_cdxj),
     Source("timemap", "TimeMap, link format or JSON", Shape.WHOLE, timemap.looks_like, timemap.read),
@@ -49,7 +51,7 @@ ALL = (
 #: Beginnings of files that are known and not read, with the way out.
 REFUSED = (
     (b"filedesc://", "an ARC file; convert it first, e.g. with: warcio recompress FILE.arc.gz FILE.warc.gz"),
-    (b"%PDF", "a PDF file"),
+    (b"%pdf", "a PDF file"),
     (b"<!doctype", "an HTML page; put it into a JSON line as {\"url\": …, \"at\": …, \"html\": …}"),
     (b"<html", "an HTML page; put it into a JSON line as {\"url\": …, \"at\": …, \"html\": …}"),
 )  # fmt: skip
@@ -85,4 +87,6 @@ def detect(head: bytes, label: str) -> Source:
     if b"\tzipnum\t" in head or (head.count(b"\t") >= 3 and b")/" in head[:512]):
         raise BadSource(f"{label} is the summary of a ZipNum index; import the .cdx.gz files it points at")
     known = ", ".join(source.name for source in ALL)
-    raise BadSource(f"{label} is of no known kind (it begins with {head[:24]!r}); known are {known}; --format overrides")
+    raise BadSource(
+        f"{label} is of no known kind (it begins with {head[:24]!r}); known are {known}; --format overrides"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
 
@@ -10,6 +11,7 @@ import zstandard
 from recrawl.errors import BadRecord
 from recrawl.parse import MAX_BODY
 
+_TEXT = re.compile(rb"\s*<[!a-zA-Z?]|$")
 GZIP, DEFLATE, RAW_DEFLATE = 31, 15, -15  # zlib's window codes
 
 
@@ -73,13 +75,16 @@ def _chunk_size(line: bytes) -> int | None:
 def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding in ("gzip", "x-gzip") and body[:2] == b"\x1f\x8b":
         return _inflated(body, GZIP, limit)
-    if encoding == "deflate":
-        return _inflated(body, DEFLATE if body[:1] == b"\x78" else RAW_DEFLATE, limit)
     if encoding == "zstd" and body[:4] == b"\x28\xb5\x2f\xfd":
         return _unzstd(body, limit)
-    if encoding == "br":
-        return _unbrotli(body, limit)
+    if encoding in ("deflate", "br") and not _TEXT.match(body):  # neither has a mark of its own
+        unpack = _unbrotli if encoding == "br" else _undeflated
+        return unpack(body, limit)
     return body  # identity, unknown, or a header that lies
+
+
+def _undeflated(body: bytes, limit: int) -> bytes:
+    return _inflated(body, DEFLATE if body[:1] == b"\x78" else RAW_DEFLATE, limit)
 
 
 def _inflated(body: bytes, window: int, limit: int) -> bytes:
@@ -101,11 +106,21 @@ def _inflated(body: bytes, window: int, limit: int) -> bytes:
 
 
 def _unzstd(body: bytes, limit: int) -> bytes:
+    stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+    parts, size = [], 0
     try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(body) as stream:
-            return checked(stream.read(limit + 1), limit)
+        for at in range(0, len(body), 512):  # little at a time: the library has no limit on what one call returns
+            parts.append(stream.decompress(body[at : at + 512]))
+            size += len(parts[-1])
+            if size > limit:
+                raise BadRecord(too_large(limit))
+            if stream.eof:
+                break
+        if not stream.eof:
+            raise BadRecord("broken compression", "the body ends too early")
     except zstandard.ZstdError as error:
         raise BadRecord("broken compression", str(error)) from None
+    return b"".join(parts)
 
 
 def _unbrotli(body: bytes, limit: int) -> bytes:

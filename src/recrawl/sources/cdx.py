@@ -42,17 +42,28 @@ def looks_like_cdxj(head: bytes) -> bool:
 
 def read_cdx(lines: Iterable[bytes], first_line: bytes, *, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
     """Visits of CDX lines; `first_line` is that of the file and tells the fields if it is a header."""
-    letters = first_line.decode("utf-8", "replace").lstrip("\ufeff").split()[1:] if looks_like_header(first_line) else None
+    letters = first_line.decode("utf-8-sig", "replace").split()[1:] if looks_like_header(first_line) else None
+    n_first = len(first_line.split())
     for line in lines:
-        if not looks_like_header(line):
+        if looks_like_header(line):
+            continue
+        for fields in _parted(line.decode("utf-8", "replace").split(), len(letters) if letters else n_first):
             try:
-                fields = line.decode("utf-8", "replace").split()
                 names = letters or _letters(fields)
                 if len(fields) != len(names):
                     raise BadRecord("wrong number of CDX fields", f"{len(fields)} instead of {len(names)}")
-                yield _visit({LETTERS[n]: f for n, f in zip(names, fields, strict=True) if n in LETTERS and f != "-"}, now)
+                named = zip(names, fields, strict=True)
+                yield _visit({LETTERS[name]: field for name, field in named if name in LETTERS and field != "-"}, now)
             except BadRecord as error:
                 yield error
+
+
+def _parted(fields: list[str], n: int) -> list[list[str]]:
+    """One capture, or the two of a line whose end was lost between the blocks of a ZipNum index.
+
+    The last field of the first has then grown together with the first of the second. Neither is used.
+    """
+    return [fields[:n], fields[n - 1 :]] if n in (9, 10, 11) and len(fields) == 2 * n - 1 else [fields]
 
 
 def looks_like_header(line: bytes) -> bool:
@@ -123,7 +134,7 @@ def payload_digest(digest: str) -> str:
 def _status(value: Any) -> int:
     if value is None:
         return 200  # not recorded: captures are kept of answers
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise BadRecord("unreadable status", repr(value)[:40]) from None
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) <= 3):
+        raise BadRecord("unreadable status", repr(value)[:40])
+    return int(text)

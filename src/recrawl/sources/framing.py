@@ -23,9 +23,11 @@ DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  #: a zstd WARC file may begin with the d
 MAX_HEADER = 1 << 20
 MAX_WINDOW = 1 << 27  #: the most memory that a zstd frame may ask for
 _OPENS = re.compile(rb"WARC/[01]\.\d")
-_LINE = re.compile(rb"(?<=\n)WARC/[01]\.\d")
+_LINE = re.compile(rb"WARC/[01]\.\d\r?\n(?=[A-Za-z])")
 _CANDIDATE = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|" + _LINE.pattern)
 _WITHIN = re.compile(rb"\r\n\r\n(?=WARC/[01]\.\d)")
+_HEADER = re.compile(r"^([^\s:][^:\r\n]*):([^\r\n]*)", re.MULTILINE)
+_FOLD = re.compile(r"\r?\n[ \t]+")
 _SCAN, _CHUNK, _FEED = 1 << 20, 16 << 10, 512
 _NEWLINES = b"\r\n"
 
@@ -52,6 +54,11 @@ class Wanted:
         return headers.get("warc-type", "").lower() in self.types
 
 
+def looks_like(head: bytes) -> bool:
+    """Whether a file begins as a WARC file, given its first bytes without compression."""
+    return head.startswith((b"WARC/", DICTIONARY_MAGIC))
+
+
 class _Damage(Exception):
     """A record that is not as it says."""
 
@@ -74,6 +81,8 @@ def records(
     size = stream.seek(0, 2)
     stop = size if stop is None else min(stop, size)
     dictionary, first = _dictionary(stream)
+    if first > size:
+        yield BadRecord("broken WARC record", "the dictionary that the file begins with is cut off")
     position: int | None = max(start, first)
     while position is not None and position < stop:
         stream.seek(position)
@@ -131,16 +140,16 @@ def _plain(stream: BinaryIO, position: int, size: int, wanted: Wanted) -> tuple[
 
 
 def _is_followed(behind: bytes) -> bool:
-    """Whether a record ends here: by the end of the file, or by newlines and another record."""
+    """Whether a record ends here: by the end of the file or member, or by another record."""
     rest = behind.lstrip(_NEWLINES)
-    return not rest or (len(rest) < len(behind) and (_OPENS.match(rest) is not None or rest.startswith((GZIP_MAGIC, ZSTD_MAGIC))))
+    return not rest or _OPENS.match(rest) is not None or rest.startswith((GZIP_MAGIC, ZSTD_MAGIC))
 
 
 def _header_end(data: bytes | bytearray) -> int:
     """Where the block begins: behind the first empty line; -1 if there is none."""
-    crlf, lf = data.find(b"\r\n\r\n"), data.find(b"\n\n")
-    ends = [at for at in (crlf + 4 if crlf >= 0 else -1, lf + 2 if lf >= 0 else -1) if at >= 0]
-    return min(ends, default=-1)
+    crlf = data.find(b"\r\n\r\n", 0, MAX_HEADER)
+    lf = data.find(b"\n\n", 0, crlf if crlf >= 0 else MAX_HEADER)
+    return lf + 2 if lf >= 0 else crlf + 4 if crlf >= 0 else -1
 
 
 def _headers(data: bytes | bytearray, end: int) -> dict[str, str]:
@@ -148,16 +157,12 @@ def _headers(data: bytes | bytearray, end: int) -> dict[str, str]:
         raise _Damage("no WARC header")
     if not 0 <= end <= MAX_HEADER:
         raise _Damage("a WARC header without an end")
+    text = bytes(data[:end]).decode("utf-8", "replace")
+    if "\n " in text or "\n\t" in text:
+        text = _FOLD.sub(" ", text)
     headers: dict[str, str] = {}
-    name = ""
-    for line in bytes(data[:end]).decode("utf-8", "replace").splitlines()[1:]:
-        if line[:1] in (" ", "\t") and name:
-            headers[name] += " " + line.strip()  # a folded line
-            continue
-        label, colon, value = line.partition(":")
-        name = label.strip().lower() if colon else ""
-        if name and name not in headers:
-            headers[name] = value.strip()
+    for name, value in _HEADER.findall(text):
+        headers.setdefault(name.rstrip().lower(), value.strip())
     return headers
 
 
@@ -177,13 +182,18 @@ class _Member:
     def __init__(self, stream: BinaryIO, position: int, dictionary: zstandard.ZstdCompressionDict | None) -> None:
         self.position = position
         self.buffer = bytearray()
-        self._stream, self._read_to = stream, position
-        stream.seek(position)
-        self._unzip = self._gunzip if stream.read(4).startswith(GZIP_MAGIC) else self._unzstd
-        self._gzip = zlib.decompressobj(31)
-        self._zstd = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=MAX_WINDOW).decompressobj()
-        self._unused = 0
+        self._stream, self._dictionary = stream, dictionary
+        self._start(position)
+
+    def _start(self, position: int) -> None:
         self.ended = False
+        self._read_to, self._unused = position, 0
+        self._stream.seek(position)
+        if self._stream.read(4).startswith(GZIP_MAGIC):
+            self._gzip, self._unzip = zlib.decompressobj(31), self._gunzip
+        else:
+            zstd = zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=MAX_WINDOW)
+            self._zstd, self._unzip = zstd.decompressobj(), self._unzstd
 
     def fill(self, n: int) -> None:
         """Have `n` bytes in the buffer, or all up to the end of the member."""
@@ -192,6 +202,22 @@ class _Member:
                 self._unzip()
             except (zlib.error, zstandard.ZstdError) as error:
                 raise _BrokenMember(f"broken compression ({error})") from None
+
+    def fill_across(self, n: int) -> None:
+        """Have `n` bytes in the buffer, also from members that go on with what this one began: some writers part them so."""
+        self.fill(n)
+        while len(self.buffer) < n and self._goes_on():
+            self._start(self._read_to - self._unused)
+            self.fill(n)
+
+    def _goes_on(self) -> bool:
+        follower = _Member(self._stream, self._read_to - self._unused, self._dictionary)
+        try:
+            follower.fill(64)
+        except _BrokenMember:
+            return False
+        begins = follower.buffer.lstrip(_NEWLINES)
+        return bool(begins) and not _OPENS.match(begins)
 
     def end(self) -> int:
         """Where the member ends in the file; what is left of it is passed over."""
@@ -267,16 +293,22 @@ def _of_member(member: _Member, wanted: Wanted) -> Iterator[Record | BadRecord]:
 
 
 def _next_in(member: _Member, wanted: Wanted) -> Record | BadRecord | None:
-    if _header_end(member.buffer) < 0:
-        member.fill(MAX_HEADER)
     header_end = _header_end(member.buffer)
+    if header_end < 0:
+        member.fill(MAX_HEADER)
+        header_end = _header_end(member.buffer)
     headers = _headers(member.buffer, header_end)
     length = _length(headers)
     if length > wanted.limit:
         if not member.drop(header_end + length):
             raise _Damage(f"a record that says to have {length:,} bytes")
-        return BadRecord(wanted.too_large, f"{length:,} bytes at byte {member.position:,}") if wanted.takes(headers) else None
+        return (
+            BadRecord(wanted.too_large, f"{length:,} bytes at byte {member.position:,}")
+            if wanted.takes(headers)
+            else None
+        )
     end = header_end + length
+    member.fill_across(end)
     member.fill(end + 16)  # looking further brings the checksum at the end of the member to bear
     if len(member.buffer) < end or not _is_followed(bytes(member.buffer[end : end + 16])):
         raise _Damage(f"a record that has not the {length:,} bytes it says")
@@ -304,14 +336,13 @@ def _find_in(member: _Member) -> bool:
 
 def next_record(stream: BinaryIO, start: int) -> int | None:
     """Where the next record begins at or after `start`: a compressed member or a plain line that opens a WARC header."""
-    overlap = 16
-    position = max(start - 1, 0)  # the newline before a plain record may be the byte before
+    overlap, position = 16, start
     while True:
         stream.seek(position)
         block = stream.read(_SCAN)
         for found in _CANDIDATE.finditer(block):
             at = position + found.start()
-            if at >= start and _opens_record(stream, at):
+            if _opens_record(stream, at):
                 return at
         if len(block) < _SCAN:
             return None

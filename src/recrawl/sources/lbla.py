@@ -1,20 +1,20 @@
 """The table of the LBLA authors (Dang et al. 2022): one row a page, its ten weekly crawls side by side in columns.
 
-``<name>`` is the last crawl, ``<name>-1`` to ``<name>-8`` the crawls before it. The links themselves were not published, only how many
-there were and how many were new since the crawl before. Stand-ins take their place: as many as were counted, as many of them new as
-were counted, so that everything built on "new since the previous visit" gives the authors' numbers. "Never before on the page" and
-"anywhere" cannot be known from this table; with stand-ins they equal "new since the previous visit".
+``<name>`` is the last crawl, ``<name>-1`` to ``<name>-8`` the crawls before it. The links themselves were not published, only how
+many there were and how many were new since the crawl before. Stand-ins take their place: as many as were counted, as many of them
+new as were counted, so that everything built on "new since the previous visit" gives the authors' numbers. "Never before on the
+page" and "anywhere" cannot be known from this table; with stand-ins they equal "new since the previous visit".
 """
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import BinaryIO
+from io import BufferedReader
 
-from recrawl.errors import BadRecord
+from recrawl.errors import BadRecord, BadUrl
+from recrawl.sources.streams import text_lines
 from recrawl.urls import canonical, origin, page_id
 from recrawl.visits import Visit
 
@@ -24,6 +24,7 @@ CRAWLS = tuple(
     for month, day in ((7, 13), (7, 21), (7, 28), (8, 7), (8, 11), (8, 18), (8, 27), (9, 1), (9, 7), (9, 14))
 )
 DIMENSIONS = 192
+MAX_LINKS = 1_000_000  #: of a page; more are no count but an error
 _COUNTS = ("numInternalOutLinks", "numExternalOutLinks", "diffInternalOutLinks", "diffExternalOutLinks")
 
 
@@ -33,19 +34,27 @@ def looks_like(head: bytes) -> bool:
     return b"numInternalOutLinks" in line and b"url" in line
 
 
-def read(stream: BinaryIO) -> Iterator[Visit | BadRecord]:
+def read(stream: BufferedReader) -> Iterator[Visit | BadRecord]:
     """Visits of the LBLA table: for each page its last crawl, and each earlier one that has columns."""
     csv.field_size_limit(16 << 20)
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
-    header = text.readline()
+    lines = text_lines(stream)
+    header = next(lines, "")
     delimiter = max(",;\t", key=header.count)
     names = next(csv.reader([header], delimiter=delimiter), [])
-    lags = sorted({0} | {int(name.rpartition("-")[2]) for name in names if name.rpartition("-")[2].isdigit()}, reverse=True)
-    for cells in csv.reader((line.replace("\0", "\ufffd") for line in text), delimiter=delimiter):
+    lags = [lag for lag in range(len(CRAWLS) - 1, -1, -1) if not lag or any(name.endswith(f"-{lag}") for name in names)]
+    rows = csv.reader(lines, delimiter=delimiter)
+    while True:
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            yield BadRecord("broken CSV row", str(error))
+            continue
+        if cells is None:
+            return
         if len(cells) != len(names):
             yield BadRecord("wrong number of CSV cells", f"{len(cells)} instead of {len(names)}")
             continue
-        yield from _page(dict(zip(names, cells, strict=True)), [lag for lag in lags if lag < len(CRAWLS)])
+        yield from _page(dict(zip(names, cells, strict=True)), lags)
 
 
 def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:
@@ -57,19 +66,24 @@ def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:
     else:
         try:
             yield from list(_visits(row, lags))
+        except BadRecord as error:
+            yield error
+        except BadUrl as error:
+            yield BadRecord("not a URL", str(error)[:200])
         except (ValueError, OverflowError) as error:
             yield BadRecord("not a number", str(error)[:120])
 
 
 def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
     url = canonical(row["url"])
-    internal, external = StandIns(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-"), StandIns(f"https://stand-in.invalid/{page_id(url):x}-")
+    internal = StandIns(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-")
+    external = StandIns(f"https://stand-in.invalid/{page_id(url):x}-")
     for lag in lags:
 
         def cell(name: str, lag: int = lag) -> str:
             return row.get(f"{name}-{lag}" if lag else name, "").strip()
 
-        counts = [_whole(cell(name)) for name in _COUNTS]
+        counts = [_count(name, cell(name)) for name in _COUNTS]
         if lag == lags[0] and lag + 1 < len(CRAWLS) and None not in counts:
             # Nothing but what was new since then is known of the crawl before the first with columns.
             before = [*internal.next(counts[0] - counts[2], 0), *external.next(counts[1] - counts[3], 0)]  # type: ignore[operator]
@@ -109,6 +123,13 @@ class StandIns:
         self._shown = self._shown[len(self._shown) - kept :] + list(range(self._made, self._made + n_made))
         self._made += n_made
         return [f"{self.prefix}{number}" for number in self._shown]
+
+
+def _count(name: str, cell: str) -> int | None:
+    number = _whole(cell)
+    if number is not None and not 0 <= number <= MAX_LINKS:
+        raise BadRecord("number of links out of range", f"{name} is {cell[:40]}")
+    return number
 
 
 def _whole(cell: str) -> int | None:

@@ -1,105 +1,206 @@
-"""Inputs of any kind as byte streams: files, standard input, gzip and zstd seen through."""
+"""Inputs of any kind as byte streams: files, pipes, standard input; gzip and zstd seen through."""
 
 from __future__ import annotations
 
-import gzip
 import io
+import os
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 import zstandard
 
 from recrawl.errors import BadSource
 
-HEAD = 64 << 10  #: bytes that are looked at to tell the kind of an input
+HEAD = 256 << 10  #: bytes that are looked at to tell the kind of an input; more than the largest block of zstd
 BLOCK = 8 << 20  #: bytes of lines handed on at a time
 MAX_LINE = 256 << 20  #: a longer line is no record
+MAX_WINDOW = 1 << 27  #: the most memory that a zstd stream may ask for
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+_FEED = {_GZIP: 4096, _ZSTD: 512}  # bytes unpacked at a time: little, since zstd has no limit on what one call returns
+_UNPACKED_AT_ONCE = 1 << 20
 
 
-def open_seekable(path: str) -> BinaryIO:
-    """A file, or a temporary copy of standard input for ``-``, to be read at any position."""
+def open_input(path: str) -> BinaryIO:
+    """A file, a named pipe, or standard input for ``-``."""
     if path == "-":
-        spool = cast(BinaryIO, tempfile.TemporaryFile(prefix="recrawl-"))
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-        spool.seek(0)
-        return spool
-    if Path(path).is_dir():
+        if sys.stdin is None:
+            raise BadSource("standard input is closed")
+        return cast(BinaryIO, sys.stdin.buffer)
+    if os.path.isdir(path):
         raise BadSource(f"{path} is a folder; name the files in it, e.g. {path.rstrip('/')}/*.warc.gz")
     try:
         return open(path, "rb")
-    except OSError as error:
-        raise BadSource(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise BadSource(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def peek(stream: BinaryIO) -> tuple[bytes, bytes]:
-    """The first bytes of a seekable stream: as they are, and without compression."""
-    stream.seek(0)
-    raw = stream.read(HEAD)
-    stream.seek(0)
+def first_bytes(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
+    """The first bytes of a stream, and the stream from its beginning, also where one cannot go back."""
+    start = stream.tell() if stream.seekable() else 0
+    head = b""
+    while len(head) < HEAD and (more := stream.read(HEAD - len(head))):
+        head += more  # a pipe gives what it has
+    if stream.seekable():
+        stream.seek(start)
+        return head, stream
+    return head, cast(BinaryIO, io.BufferedReader(_Rejoined(head, stream)))
+
+
+class _Rejoined(io.RawIOBase):
+    """Bytes already read, and the stream they were read from."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head, self._stream = memoryview(head), stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._head[: len(buffer)] if self._head else self._stream.read(len(buffer))
+        self._head = self._head[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def spooled(stream: BinaryIO, folder: str) -> str:
+    """The path of a copy of a stream, for readers that need positions."""
     try:
-        if raw.startswith(_GZIP):
-            return raw, zlib.decompressobj(31).decompress(raw, HEAD)
-        if raw.startswith(_ZSTD):
-            return raw, zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw).read(HEAD)
-    except _BROKEN:
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+            return copy.name
+    except OSError as error:
+        hint = "; a folder with more space can be named by the environment variable TMPDIR"
+        raise BadSource(f"cannot copy the input to {folder}: {error.strerror or error}{hint}") from error
+
+
+def plain(head: bytes) -> bytes:
+    """The first bytes of an input without compression."""
+    try:
+        if head.startswith(_GZIP):
+            member = zlib.decompressobj(31)
+            found = member.decompress(head, HEAD)
+            return found if found or member.eof else head
+        if head.startswith(_ZSTD):
+            return zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(head).read(HEAD) or head
+    except (zlib.error, zstandard.ZstdError):
         pass  # whoever reads on will meet the damage and name it
-    return raw, raw
-
-
-def decompressed(stream: BinaryIO) -> BinaryIO:
-    """The stream, with gzip or zstd undone if its first bytes say so."""
-    head = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else _look(stream)
-    if head.startswith(_GZIP):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-    if head.startswith(_ZSTD):
-        reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(stream, read_across_frames=True)
-        return cast(BinaryIO, reader)
-    return stream
-
-
-def _look(stream: BinaryIO) -> bytes:
-    head = stream.read(4)
-    stream.seek(-len(head), io.SEEK_CUR)
     return head
 
 
-def line_blocks(stream: BinaryIO, block: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[bytes]:
-    """Blocks of whole lines; a line longer than `max_line` is cut into a piece that no reader takes for a record.
+def decompressed(stream: BinaryIO) -> io.BufferedReader:
+    """The stream, with gzip or zstd undone if its first bytes say so."""
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
+    head = buffered.peek(4)
+    for magic in (_GZIP, _ZSTD):
+        if head.startswith(magic):
+            return io.BufferedReader(_Unpacked(cast(BinaryIO, buffered), magic))
+    return buffered
 
-    Damage in the middle of a compressed stream raises `BadSource` after all that could be read was handed on.
+
+class _Unpacked(io.RawIOBase):
+    """A gzip or zstd stream of any number of members, unpacked.
+
+    Raises `BadSource` where the stream is damaged, but only after all that could be read before was handed on.
     """
-    rest = b""
-    while True:
-        try:
-            more = stream.read(block)
-        except _BROKEN as error:
-            yield rest
-            raise BadSource(f"the compressed stream is damaged: {error}") from error
-        if not more:
-            break
-        whole, newline, tail = more.rpartition(b"\n")
-        if newline:
-            yield rest + whole + newline
-            rest = tail
+
+    def __init__(self, stream: BinaryIO, magic: bytes) -> None:
+        self._stream, self._magic = stream, magic
+        self._packed, self._ready = b"", memoryview(b"")
+        self._error: BadSource | None = None
+        self._in_member, self._ended = False, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._ready and not self._ended:
+            try:
+                self._unpack()
+            except (zlib.error, zstandard.ZstdError, OSError) as error:
+                self._fail(str(error))
+        if not self._ready and self._error:
+            raise self._error
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
+
+    def _fail(self, why: str) -> None:
+        self._error, self._ended = BadSource(f"the compressed stream is damaged: {why}"), True
+
+    def _unpack(self) -> None:
+        self._packed = self._packed or self._stream.read(_FEED[self._magic])
+        if not self._packed:
+            self._ended = True
+            if self._in_member:
+                self._fail("it ends too early")
+        elif not self._in_member and not self._packed.startswith(self._magic[: len(self._packed)]):
+            self._after_members()
         else:
-            rest += tail
-            if len(rest) > max_line:
-                yield rest[:1024] + b"\n"
-                rest = _skip_line(stream, block)
+            self._step()
+
+    def _after_members(self) -> None:
+        self._packed = self._packed.lstrip(b"\0")  # padding, as tapes and some tools leave it
+        if self._packed and not self._packed.startswith(self._magic[: len(self._packed)]):
+            self._fail("something else follows the compressed data")
+
+    def _step(self) -> None:
+        if not self._in_member:
+            self._member = _start(self._magic)
+            self._in_member = True
+        unpacked, self._packed, eof = self._member(self._packed)
+        self._ready, self._in_member = memoryview(unpacked), not eof
+
+
+def _start(magic: bytes) -> Callable[[bytes], tuple[bytes, bytes, bool]]:
+    """A new member: packed bytes → unpacked ones, packed ones not used yet, and whether the member has ended."""
+    if magic == _ZSTD:
+        zstd = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
+        return lambda packed: (zstd.decompress(packed), zstd.unused_data, zstd.eof)
+    gzip = zlib.decompressobj(31)
+    return lambda packed: (
+        gzip.decompress(packed, _UNPACKED_AT_ONCE),
+        gzip.unused_data if gzip.eof else gzip.unconsumed_tail,
+        gzip.eof,
+    )
+
+
+def line_blocks(stream: io.BufferedReader, block: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[bytes]:
+    """Blocks of whole lines; of a line longer than `max_line` only the beginning, which no reader takes for a record.
+
+    Damage in a compressed stream raises `BadSource` after all whole lines before it were handed on.
+    """
+    rest, skipping = bytearray(), False
+    try:
+        while more := stream.read1(block):
+            if skipping:
+                _, newline, more = more.partition(b"\n")
+                skipping = not newline
+            rest += more
+            if len(rest) >= block:
+                end = rest.rfind(b"\n") + 1
+                if end:
+                    yield bytes(rest[:end])
+                    del rest[:end]
+                elif len(rest) > max_line:
+                    yield bytes(rest[:1024]) + b"\n"
+                    rest, skipping = bytearray(), True
+    except BadSource:
+        yield bytes(rest[: rest.rfind(b"\n") + 1])
+        raise
+    except OSError as error:
+        yield bytes(rest[: rest.rfind(b"\n") + 1])
+        raise BadSource(f"cannot read on: {error.strerror or error}") from error
     if rest:
-        yield rest
+        yield bytes(rest)
 
 
-def _skip_line(stream: BinaryIO, block: int) -> bytes:
-    while more := stream.read(block):
-        _, newline, tail = more.partition(b"\n")
-        if newline:
-            return tail
-    return b""
+def text_lines(stream: io.BufferedReader, max_length: int = 64 << 20) -> Iterator[str]:
+    """Lines of text with their ends; one that is longer is cut, so that no line can fill the memory."""
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+    while line := text.readline(max_length):
+        yield line.replace("\0", "\ufffd")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
 from recrawl.errors import BadRecord, BadSource
 from recrawl.sources.jsonl import KNOWN
+from recrawl.sources.streams import text_lines
 from recrawl.visits import Visit, from_record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MAX_CELL = 64 << 20
 
@@ -37,17 +41,17 @@ def _delimiter(header: str) -> str:
 
 
 def read_csv(
-    stream: BinaryIO, *, unknown: Counter[str] | None = None, now: datetime | None = None
+    stream: BufferedReader, *, unknown: Counter[str] | None = None, now: datetime | None = None
 ) -> Iterator[Visit | BadRecord]:
     """Visits of a CSV file with a header; links are separated by blanks (or a JSON list), terms are a JSON object."""
     csv.field_size_limit(_MAX_CELL)
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
-    header = text.readline()
+    lines = text_lines(stream, _MAX_CELL)
+    header = next(lines, "")
     delimiter = _delimiter(header)
     names = next(csv.reader([header], delimiter=delimiter), [])
     if unknown is not None:
         unknown.update(set(names) - KNOWN)
-    rows = csv.reader((line.replace("\0", "\ufffd") for line in text), delimiter=delimiter)
+    rows = csv.reader(lines, delimiter=delimiter)
     while True:
         try:
             row = next(rows, None)
@@ -93,10 +97,28 @@ def read_parquet(
         if unknown is not None:
             unknown.update(set(names) - KNOWN)
         for batch in file.iter_batches(batch_size=4096, columns=[name for name in names if name in KNOWN]):
-            for record in batch.to_pylist():
+            for record in _records(batch):
                 try:
-                    yield from_record(record, now=now)
+                    yield record if isinstance(record, BadRecord) else from_record(record, now=now)
                 except BadRecord as error:
                     yield error
     except (pa.ArrowException, OSError) as error:
         raise BadSource(f"the Parquet file is damaged: {str(error).splitlines()[0]}") from error
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | BadRecord]:
+    import pyarrow as pa
+
+    for i, column in enumerate(batch.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            # Python knows neither nanoseconds nor every name of a zone.
+            microseconds = batch.column(i).cast(pa.timestamp("us", "UTC"), safe=False)
+            batch = batch.set_column(i, column.name, microseconds)
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError, LookupError) as error:
+        if batch.num_rows == 1:
+            yield BadRecord("unreadable Parquet row", str(error)[:80])
+        else:
+            for i in range(batch.num_rows):
+                yield from _records(batch.slice(i, 1))

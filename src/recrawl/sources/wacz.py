@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -15,14 +14,15 @@ from recrawl.parse import MAX_BODY
 from recrawl.sources import warc
 from recrawl.visits import Visit
 
-MAX_RATIO = 200  #: how many times its size an entry may unpack to; WARC files in a WACZ are stored, not compressed again
+_PART = 4096  # bytes copied at a time, at most those lost where an entry is damaged
+MAX_RATIO = 200  #: how many times its size an entry may unpack to; the WARC files in a WACZ are compressed already
 
 
 def read(stream: BinaryIO, *, limit: int = MAX_BODY, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
     """The visits of all WARC files under ``archive/``."""
     try:
         archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise BadSource(f"the WACZ file is damaged: {error}") from error
     entries = [entry for entry in archive.infolist() if _is_warc(entry.filename)]
     if not entries:
@@ -32,12 +32,22 @@ def read(stream: BinaryIO, *, limit: int = MAX_BODY, now: datetime | None = None
         if problem:
             yield BadRecord(problem, entry.filename[:200])
             continue
-        try:
-            with archive.open(entry) as packed, tempfile.TemporaryFile(prefix="recrawl-") as unpacked:
-                shutil.copyfileobj(packed, unpacked, 1 << 20)
-                yield from warc.read(cast(BinaryIO, unpacked), limit=limit, now=now)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            yield BadRecord("broken WACZ entry", f"{entry.filename[:200]}: {error}")
+        with tempfile.TemporaryFile(prefix="recrawl-") as unpacked:
+            damage = _unpack(archive, entry, cast(BinaryIO, unpacked))
+            yield from warc.read(cast(BinaryIO, unpacked), limit=limit, now=now)
+        if damage:
+            yield BadRecord("broken WACZ entry", f"{entry.filename[:200]}: {damage}")
+
+
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, into: BinaryIO) -> str | None:
+    """Copy an entry as far as it can be read; what kept the rest from being read, if anything did."""
+    try:
+        with archive.open(entry) as packed:
+            while part := packed.read(_PART):
+                into.write(part)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        return str(error) or type(error).__name__
+    return None
 
 
 def _is_warc(name: str) -> bool:

@@ -18,7 +18,7 @@ from recrawl.visits import Visit, parse_at
 
 WANTED = frozenset(("response", "resource", "revisit"))
 _STATUS = re.compile(r"HTTP/\S*\s+([0-9]{3})", re.IGNORECASE)
-_HEADER = re.compile(r"^([^\s:][^:\r\n]*?)[ \t]*:([^\r\n]*)", re.MULTILINE)
+_HEADER = re.compile(r"^([^\s:][^:\r\n]*):([^\r\n]*)", re.MULTILINE)
 HTTP_HEADERS = 1 << 20  #: bytes that a response may have before its body
 
 
@@ -56,7 +56,9 @@ def _visit(record: Record, limit: int, now: datetime | None) -> Visit | BadRecor
             visit = _response(record, url, at, limit)
         return _cut_off(visit) if headers.get("warc-truncated") or headers.get("warc-segment-number") else visit
     except BadRecord as error:
-        return BadRecord(error.reason, error.detail or f"{headers.get('warc-target-uri')!r:.200} at byte {record.position:,}")
+        return BadRecord(
+            error.reason, error.detail or f"{headers.get('warc-target-uri')!r:.200} at byte {record.position:,}"
+        )
     except BadUrl as error:
         reason, _, detail = str(error).partition(": ")
         return BadRecord(reason, detail)
@@ -97,7 +99,7 @@ def _http(block: bytes, url: str) -> tuple[bytes, int, dict[str, str]]:
         raise BadRecord("no HTTP status line", f"{text[:60]!r} for {url[:200]}")
     headers: dict[str, str] = {}
     for name, value in _HEADER.findall(text):
-        headers.setdefault(name.lower(), value.strip())
+        headers.setdefault(name.rstrip().lower(), value.strip())
     return body, int(status[1]), headers
 
 

@@ -1,0 +1,24 @@
+"""What all tests share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Tests are imported by path, each by itself; this lets them import the helpers that lie beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
+
+# The same examples in every run; how long one takes depends on who else uses the machine.
+settings.register_profile("recrawl", derandomize=True, deadline=None)
+settings.load_profile("recrawl")
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder of real data; tests that need it are skipped where it is not."""
+    from shared_data import DATA, MISSING
+
+    if not DATA.is_dir():
+        pytest.skip(MISSING)
+    return DATA
