@@ -280,16 +280,9 @@ def test_bombs_in_members_are_passed_over_without_filling_the_memory() -> None:
 
 
 @pytest.mark.parametrize("how", ["plain", "gz", "zst"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_cutting_a_file_into_pieces_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, workers: int
-) -> None:
-    import recrawl.sources.pieces
-
-    if workers == 2 and how != "gz":
-        pytest.skip("one kind is enough for starting processes")
-    monkeypatch.setattr(recrawl.sources.pieces, "PIECE", 700)
-    report, history = imported(tmp_path, packed([page_record(i) for i in range(10)], how), workers=workers)
+def test_cutting_a_file_into_pieces_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr("recrawl.sources.pieces.PIECE", 700)
+    report, history = imported(tmp_path, packed([page_record(i) for i in range(10)], how))
     assert (report.added, report.skipped) == (10, {})
     assert last_parts(history) == "0123456789"
 
@@ -298,9 +291,7 @@ def test_cutting_a_file_into_pieces_changes_nothing(
 def test_a_cut_inside_a_page_that_shows_records_is_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    import recrawl.sources.pieces
-
-    monkeypatch.setattr(recrawl.sources.pieces, "PIECE", 500)
+    monkeypatch.setattr("recrawl.sources.pieces.PIECE", 500)
     shown = b"<pre>\r\n\r\n" + b"".join(page_record(i) for i in (6, 7, 8)) + b"</pre>"
     data = b"".join([page_record(1), record("https://e.org/2", http(shown)), page_record(3), page_record(4)])
     report, history = imported(tmp_path, data, workers=workers)

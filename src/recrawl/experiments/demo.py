@@ -41,7 +41,9 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RecrawlError(f"the demo cannot write to {folder}: {error.strerror}; name another place with --folder") from error
+        raise RecrawlError(
+            f"the demo cannot write to {folder}: {error.strerror}; name another place with --folder"
+        ) from error
     settings = Settings(pages=n_pages, seed=seed)
     crawl, warc = place / "crawl.jsonl", place / "crawl.warc.gz"
     step(f"1/4 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
@@ -51,7 +53,9 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
     step("2/4 importing the crawl files, JSON lines and WARC (recrawl import)")
     history = History.create(place / "history")
     imported = import_files(history, [str(crawl), str(warc)], workers=1)
-    step(f"    {imported.added:,} visits added, {imported.duplicates:,} known already, {sum(imported.skipped.values()):,} skipped")
+    step(
+        f"    {imported.added:,} visits added, {imported.duplicates:,} known already, {sum(imported.skipped.values()):,} skipped"
+    )
     step("3/4 working out what was new at every visit (recrawl info, recrawl stats)")
     totals = summary(history)
     timeline = history.timeline
