@@ -333,7 +333,6 @@ def test_neither_order_nor_batches_nor_repetition_change_the_history(
     assert story(History.open(folder / "shuffled")) == story(expected)
 
 
-@pytest.mark.xfail(strict=True, reason="which row counts does not depend on these columns yet")
 @pytest.mark.parametrize(
     "column", [{"title": "A"}, {"baseline": True}, {"relevance": 0.5}, {"etag": "x"}, {"content_type": "a/b"}]
 )

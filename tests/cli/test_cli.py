@@ -124,7 +124,7 @@ def test_the_demo_ends_in_three_lines_that_tell_what_to_look_at(tmp_path: Path) 
         (["export", "panel", "--every", "1m", "--history", "H"], 1, "--min-share"),
         (["import"], 2, "Missing argument"),
         (["import", "missing.jsonl", "--history", "new"], 1, "missing.jsonl"),
-        (["import", "x", "--format", "warcs", "--history", "new"], 1, "Did you mean 'warc'?"),
+        (["import", "x", "--format", "warcs", "--history", "new"], 2, "Did you mean 'warc'?"),
         (["info", "--as-of", "yesterday", "--history", "H"], 1, "unreadable time"),
         (["frobnicate"], 2, "No such command"),
         (["archive", "http://e.org/", "--contact", "nobody", "--history", "new"], 1, "contact"),

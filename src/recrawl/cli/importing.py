@@ -18,11 +18,24 @@ def register(app: typer.Typer) -> None:
     app.command("import")(import_)
 
 
+def _known_format(name: str | None) -> str | None:
+    from recrawl.errors import BadSource
+    from recrawl.sources import named
+
+    try:
+        return named(name).name if name else None
+    except BadSource as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def import_(
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of any kind, or - for standard input.")],
     history: HistoryOption = HISTORY,
     format: Annotated[
-        str | None, typer.Option("--format", help="warc, wacz, parquet, cdx, cdxj, timemap, jsonl, lbla, csv.")
+        str | None,
+        typer.Option(
+            "--format", help="warc, wacz, parquet, cdx, cdxj, timemap, jsonl, lbla, csv.", callback=_known_format
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record that would be skipped.")] = False,
     keep_tracking: Annotated[

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from recrawl.hashing_arrays import hash64_strings
 from recrawl.visits import Outcome
 
 Ints = NDArray[np.int64]
@@ -50,6 +51,12 @@ class KnownIds:
         return found
 
 
+def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
+    """`Outcome.of` for many."""
+    table = np.array([Outcome.of(code) for code in range(1000)], np.int8)
+    return table[status]
+
+
 def precedence(visits: pa.Table) -> Ints:
     """Which of several rows for one page and moment counts: the highest. It depends on the rows only, never on their order.
 
@@ -57,33 +64,45 @@ def precedence(visits: pa.Table) -> Ints:
     Between rows that tell equally much, a hash of their content decides.
     """
     status = visits["status"].to_numpy()
-    rank = np.select(
-        [(status >= 200) & (status < 400) & (status != 304), status == 304, (status == 404) | (status == 410)],
-        [3 - Outcome.OK, 3 - Outcome.UNCHANGED, 3 - Outcome.GONE],
-        3 - Outcome.FAILED,
-    ).astype(np.int64)
+    rank = len(Outcome) - outcomes(status).astype(np.int64)
+    for name in ("links", "text"):
+        rank = rank * 2 + np.asarray(visits[name].is_valid())
     mixed = status.astype(np.uint64)
-    for name in ("links", "text", "terms", "payload", "content_bytes", "text_bytes"):
-        column = visits[name]
-        if name in ("links", "text"):
-            rank = rank * 2 + np.asarray(column.is_valid())
-        values = column.fill_null(0).to_numpy().view(np.uint64)
-        mixed = (mixed ^ values) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
+    for name in visits.schema.names:
+        if name not in ("page", "at", "status"):
+            mixed = (mixed ^ _numbers(visits[name])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
     combined: Ints = (rank << 56) | (mixed >> np.uint64(8)).astype(np.int64)
     return combined
 
 
-def best_rows(page: Ints, at: Ints, rank: Ints) -> Ints:
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """A number for every value, 0 for null; equal values have equal numbers."""
+    numbers: NDArray[np.uint64]
+    if pa.types.is_string(column.type):
+        known = np.asarray(column.is_valid())
+        numbers = np.where(known, hash64_strings(column.fill_null("")), 0).view(np.uint64)
+    elif pa.types.is_floating(column.type):
+        numbers = column.fill_null(0).to_numpy().astype(np.float64).view(np.uint64) + np.asarray(column.is_valid())
+    elif pa.types.is_boolean(column.type):
+        numbers = column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint64)
+    else:
+        numbers = column.fill_null(0).to_numpy().view(np.uint64)
+    return numbers
+
+
+def best_rows(page: Ints, at: Ints, rank: Callable[[], Ints]) -> Ints:
     """The rows to keep, ordered by page and time: one for each (page, at), the one of highest precedence.
 
-    >>> best_rows(np.array([7, 5, 7]), np.array([1, 1, 1]), np.array([0, 0, 9]))
+    `rank` is asked for only if any key is there twice.
+
+    >>> best_rows(np.array([7, 5, 7]), np.array([1, 1, 1]), lambda: np.array([0, 0, 9]))
     array([1, 2])
     """
     order: Ints = np.lexsort((at, page))
     page, at = page[order], at[order]
     repeated = (page[1:] == page[:-1]) & (at[1:] == at[:-1])
     if repeated.any():
-        order = order[np.lexsort((rank[order], at, page))]
+        order = order[np.lexsort((rank()[order], at, page))]
         order = order[np.append(~repeated, True)]  # ascending by precedence: the last of equal keys is the best
     return order

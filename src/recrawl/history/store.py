@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from recrawl import __version__
 from recrawl.errors import HistoryError
 from recrawl.history.keys import Ints, KnownIds, best_rows, precedence
-from recrawl.history.schema import FORMAT, KEY, TABLES, Batch
+from recrawl.history.schema import FORMAT, KEY, TABLES, VISITS, Batch
 
 MARKER = "recrawl.json"
 ROWS_AT_ONCE = 8_000_000  #: rows that compaction holds in memory, at most (about)
-_VISIT_KEY = ["page", "at", "status", "links", "text", "terms", "payload", "content_bytes", "text_bytes"]
 _COMMIT = CommitProperties(max_commit_retries=100)
 _LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 
@@ -155,7 +154,7 @@ class Store:
         self._read_visit_keys(table.file_uris())
         n_read = rows.num_rows
         page, at, rank = _visit_keys(rows)
-        rows = rows.take(pa.array(best := best_rows(page, at, rank)))
+        rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
         page, at, rank = page[best], at[best], rank[best]
         standing, standing_rank = _find(self._visit_keys, page, at)
         fresh = ~standing
@@ -170,9 +169,9 @@ class Store:
         if not unread:
             return
         self._visit_files.update(unread)
-        parts = [self._visit_keys, *(_visit_keys(pq.read_table(file, columns=_VISIT_KEY)) for file in unread)]
+        parts = [self._visit_keys, *(_visit_keys(pq.read_table(file, schema=VISITS)) for file in unread)]
         page, at, rank = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = best_rows(page, at, rank)
+        order = best_rows(page, at, lambda: rank)
         self._visit_keys = (page[order], at[order], rank[order])
 
 
@@ -207,7 +206,8 @@ def _find(keys: Keys, page: Ints, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
 
 def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
     if name == "visits":
-        return pa.array(best_rows(*_visit_keys(rows)))
+        page, at, rank = _visit_keys(rows)
+        return pa.array(best_rows(page, at, lambda: rank))
     return pa.array(np.unique(rows[KEY[name]].to_numpy(), return_index=True)[1])
 
 

@@ -7,13 +7,14 @@ show nothing and change nothing: should the page come back, it is compared with 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from recrawl.history.keys import Ints, best_rows, precedence
+from recrawl.history.keys import Ints, best_rows, outcomes, precedence
 from recrawl.visits import Outcome
 
 LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
@@ -122,7 +123,7 @@ class Timeline:
 def build(rows: pa.Table, sets: LinkSets) -> Timeline:
     """Order rows by page and time, keep one for each page and moment, and work out what each shows."""
     moments = rows["at"].cast(pa.int64()).to_numpy()
-    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, precedence(rows))))
+    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(precedence, rows))))
     page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
     status = rows["status"].to_numpy()
     outcome = outcomes(status)
@@ -143,12 +144,6 @@ def build(rows: pa.Table, sets: LinkSets) -> Timeline:
 
 def _starts(page: Ints) -> Ints:
     return np.append(np.flatnonzero(np.diff(page, prepend=~page[:1])), len(page))
-
-
-def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
-    """`Outcome.of` for many."""
-    table = np.array([Outcome.of(code) for code in range(1000)], np.int8)
-    return table[status]
 
 
 def _known(rows: pa.Table, name: str) -> tuple[Ints, NDArray[np.bool_]]:
