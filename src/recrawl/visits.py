@@ -86,9 +86,9 @@ def from_record(record: Mapping[str, Any], *, now: datetime | None = None) -> Vi
     if not isinstance(url, str) or not url:
         raise BadRecord("no url", repr(url)[:80])
     values: dict[str, Any] = {"url": url, "at": parse_at(record.get("at"), now=now)}
-    for name, convert in _CONVERT.items():
-        value = record.get(name)
-        if value is not None and value != "":
+    for name, value in record.items():
+        convert = _CONVERT.get(name)
+        if convert is not None and value is not None and value != "":
             values[name] = convert(name, value)
     return Visit(**values)
 
@@ -184,7 +184,7 @@ def _flag(name: str, value: Any) -> bool:
 def _links(name: str, value: Any) -> Sequence[str]:
     if isinstance(value, str):  # a CSV cell: URLs hold no white space
         return value.split()
-    if not isinstance(value, list | tuple) or not all(isinstance(link, str) for link in value):
+    if not isinstance(value, list | tuple) or not set(map(type, value)) <= {str}:
         raise BadRecord("links is not a list of texts", repr(value)[:80])
     return value
 
@@ -198,9 +198,10 @@ def _vector(name: str, value: Any) -> Sequence[float]:
 def _terms(name: str, value: Any) -> Mapping[str, int]:
     if isinstance(value, list) and all(isinstance(pair, tuple) for pair in value):  # a Parquet map
         value = dict(value)
-    if not isinstance(value, dict) or not all(isinstance(term, str) for term in value):
+    if not isinstance(value, dict) or not set(map(type, value)) <= {str}:
         raise BadRecord("terms is not an object", repr(value)[:80])
-    if not all(type(count) is int and 0 < count < 1 << 31 for count in value.values()):
+    counts = value.values()
+    if not set(map(type, counts)) <= {int} or min(counts, default=1) < 1 or max(counts, default=1) >= 1 << 31:
         raise BadRecord("terms holds a count that is not a positive whole number", repr(value)[:80])
     return value
 
