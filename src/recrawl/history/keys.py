@@ -32,8 +32,8 @@ class KnownIds:
         """Take in the ids of files not read before."""
         for file in files:
             if file not in self._files:
-                self._files.add(file)
                 self.add(read(file))
+                self._files.add(file)
 
     def add(self, ids: Ints) -> None:
         """Take in ids, in any order."""
@@ -60,26 +60,29 @@ def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
 def precedence(visits: pa.Table) -> Ints:
     """Which of several rows for one page and moment counts: the highest. It depends on the rows only, never on their order.
 
-    A copy beats "unchanged" beats "gone" beats a failure; then known links beat unknown ones, and a known text an unknown one.
-    Between rows that tell equally much, a hash of their content decides.
+    A copy beats "unchanged" beats "gone" beats a failure; then known links beat unknown ones, and a known text an unknown one; then
+    a baseline, and more known columns. Between rows that tell equally much, a hash of their content decides.
     """
     status = visits["status"].to_numpy()
     rank = len(Outcome) - outcomes(status).astype(np.int64)
     for name in ("links", "text"):
         rank = rank * 2 + np.asarray(visits[name].is_valid())
+    rank = rank * 2 + np.asarray(visits["baseline"].fill_null(False))
+    n_known = np.zeros(len(status), np.int64)
     mixed = status.astype(np.uint64)
     for name in visits.schema.names:
         if name not in ("page", "at", "status"):
+            n_known += np.asarray(visits[name].is_valid())
             mixed = (mixed ^ _numbers(visits[name])) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
-    combined: Ints = (rank << 56) | (mixed >> np.uint64(8)).astype(np.int64)
+    combined: Ints = ((rank * 32 + n_known) << 48) | (mixed >> np.uint64(16)).astype(np.int64)
     return combined
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.uint64]:
     """A number for every value, 0 for null; equal values have equal numbers."""
     numbers: NDArray[np.uint64]
-    if pa.types.is_string(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         known = np.asarray(column.is_valid())
         numbers = np.where(known, hash64_strings(column.fill_null("")), 0).view(np.uint64)
     elif pa.types.is_floating(column.type):

@@ -1,33 +1,47 @@
-"""The history on disk: one Delta Lake table per kind of row, appended to in an order that makes a visit's commit the receipt.
+"""The history on disk: one Delta Lake table per kind of row, appended to so that a visit's commit is the receipt.
 
-Appends of several processes never conflict. A crash between two commits leaves link sets or URLs that no visit points at yet;
-importing again completes them. Rows that are there already are not written again; should two writers race and both write one,
-readers and `compact` keep it once.
+Appends of several processes do not conflict, and one that meets a compaction begins anew. A crash between two commits
+leaves link sets or URLs that no visit points at yet; importing again completes them. Rows that are there already are not
+written again; should two writers race and both write one, readers and `compact` keep it once.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, WriterProperties, write_deltalake
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from numpy.typing import NDArray
 
 from recrawl import __version__
 from recrawl.errors import HistoryError
-from recrawl.history.keys import Ints, KnownIds, best_rows, precedence
+from recrawl.history.keys import MAX_RUNS, Ints, KnownIds, best_rows, precedence
 from recrawl.history.schema import FORMAT, KEY, TABLES, VISITS, Batch
 
+T = TypeVar("T")
 MARKER = "recrawl.json"
-ROWS_AT_ONCE = 8_000_000  #: rows that compaction holds in memory, at most (about)
+#: As they are read: the texts of a large history do not fit 32-bit offsets.
+_WIDE = {
+    name: pa.schema([field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema])
+    for name, schema in TABLES.items()
+}
+ROWS_AT_ONCE, BYTES_AT_ONCE = (
+    8_000_000,
+    256 << 20,
+)  #: what compaction holds in memory, at most (about); bytes as on disk
+TRIES = 20  #: how often to begin anew when another process has compacted a table under our hands
 _COMMIT = CommitProperties(max_commit_retries=100)
 _LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 
@@ -48,7 +62,7 @@ class Store:
         self.folder = folder
         self._known = {name: KnownIds() for name in KEY}
         self._visit_files: set[str] = set()
-        self._visit_keys = _empty_keys()
+        self._visit_runs: list[Keys] = []  # sorted by page and time
         check_format(folder)
 
     @classmethod
@@ -73,8 +87,8 @@ class Store:
         """Write what is not there yet. When this returns, the visits are safe."""
         try:
             for name, key in KEY.items():
-                self._append_missing(name, key, batch.get(name))
-            return self._append_visits(batch["visits"])
+                _despite_compaction(partial(self._append_missing, name, key, batch.get(name)))
+            return _despite_compaction(partial(self._append_visits, batch["visits"]))
         except (OSError, DeltaError) as error:
             raise HistoryError(
                 f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
@@ -83,19 +97,15 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they stand on disk."""
-        for attempt in range(5):
-            try:
-                table = self._open(name)
-                return ds.dataset(table.file_uris(), schema=TABLES[name]).to_table(columns=columns, filter=where)
-            except FileNotFoundError:
-                if attempt == 4:
-                    raise
-                # Another process compacted the table between our look at its log and our look at its files: look again.
-        raise AssertionError("unreachable")
+        return _despite_compaction(
+            lambda: ds.dataset(self._open(name).file_uris(), schema=_WIDE[name]).to_table(columns=columns, filter=where)
+        )
 
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
-        return {name: sum(os.path.getsize(file) for file in self._open(name).file_uris()) for name in TABLES}
+        return _despite_compaction(
+            lambda: {name: sum(os.path.getsize(file) for file in self._open(name).file_uris()) for name in TABLES}
+        )
 
     def n_files(self) -> dict[str, int]:
         """Live data files per table."""
@@ -106,21 +116,28 @@ class Store:
 
         Rows that others append meanwhile stay: an overwrite replaces only the files it has read.
         """
-        for name, schema in TABLES.items():
-            table = self._open(name)
-            rows = pa.RecordBatchReader.from_batches(schema, self._sorted_batches(name, table.file_uris()))
-            write_deltalake(
-                table, rows, mode="overwrite", writer_properties=_properties(name), commit_properties=_COMMIT
-            )
-            table = self._open(name)
-            table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
-            table.create_checkpoint()
-            table.cleanup_metadata()
+        try:
+            for name in TABLES:
+                _despite_compaction(partial(self._compact, name))
+        except (OSError, DeltaError) as error:
+            raise HistoryError(
+                f"cannot compact the history {self.folder}: {_first_line(error)}; nothing was lost"
+            ) from error
+
+    def _compact(self, name: str) -> None:
+        table = self._open(name)
+        rows = pa.RecordBatchReader.from_batches(TABLES[name], self._sorted_batches(name, table.file_uris()))
+        write_deltalake(table, rows, mode="overwrite", writer_properties=_properties(name), commit_properties=_COMMIT)
+        table = self._open(name)
+        table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+        table.create_checkpoint()
+        table.cleanup_metadata()
 
     def _sorted_batches(self, name: str, files: list[str]) -> Iterator[pa.RecordBatch]:
         key = "page" if name == "visits" else KEY[name]
         rows = ds.dataset(files, schema=TABLES[name])
-        n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE)) if files else 0
+        n_bytes = sum(os.path.getsize(file) for file in files)
+        n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE), -(-n_bytes // BYTES_AT_ONCE)) if files else 0
         bounds = np.linspace(-(2.0**63), 2.0**63, n_parts + 1)[1:-1].astype(np.int64)
         for low, high in zip([None, *bounds], [*bounds, None], strict=True) if n_parts else []:
             where = None
@@ -156,7 +173,7 @@ class Store:
         page, at, rank = _visit_keys(rows)
         rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
         page, at, rank = page[best], at[best], rank[best]
-        standing, standing_rank = _find(self._visit_keys, page, at)
+        standing, standing_rank = self._standing(page, at)
         fresh = ~standing
         better = standing & (rank > standing_rank)
         if (fresh | better).any():
@@ -165,21 +182,30 @@ class Store:
         return Appended(added, n_read - added, replaced)
 
     def _read_visit_keys(self, files: list[str]) -> None:
-        unread = [file for file in files if file not in self._visit_files]
-        if not unread:
-            return
-        self._visit_files.update(unread)
-        parts = [self._visit_keys, *(_visit_keys(pq.read_table(file, schema=VISITS)) for file in unread)]
-        page, at, rank = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = best_rows(page, at, lambda: rank)
-        self._visit_keys = (page[order], at[order], rank[order])
+        for file in files:
+            if file not in self._visit_files:
+                self._visit_runs.append(_sorted_keys([_visit_keys(pq.read_table(file, schema=VISITS))]))
+                self._visit_files.add(file)
+        if len(self._visit_runs) > MAX_RUNS:
+            self._visit_runs = [_sorted_keys(self._visit_runs)]
+
+    def _standing(self, page: Ints, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Whether each (page, at) is there already, and with which precedence."""
+        found, rank = np.zeros(len(page), np.bool_), np.full(len(page), -1, np.int64)
+        for run in self._visit_runs:
+            here, its_rank = _find(run, page, at)
+            found |= here
+            rank = np.where(here, np.maximum(rank, its_rank), rank)
+        return found, rank
 
 
 Keys = tuple[Ints, Ints, Ints]
 
 
-def _empty_keys() -> Keys:
-    return (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+def _sorted_keys(parts: list[Keys]) -> Keys:
+    page, at, rank = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = best_rows(page, at, lambda: rank)
+    return page[order], at[order], rank[order]
 
 
 def _visit_keys(rows: pa.Table) -> Keys:
@@ -209,6 +235,18 @@ def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
         page, at, rank = _visit_keys(rows)
         return pa.array(best_rows(page, at, lambda: rank))
     return pa.array(np.unique(rows[KEY[name]].to_numpy(), return_index=True)[1])
+
+
+def _despite_compaction(work: Callable[[], T]) -> T:
+    """Do work on a table, anew if another process has meanwhile replaced the files it looked at."""
+    for attempt in range(TRIES):
+        try:
+            return work()
+        except (FileNotFoundError, CommitFailedError):
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(0.01 * 2 ** min(attempt, 6) * random.random())
+    raise AssertionError("unreachable")
 
 
 def _write(table: DeltaTable, rows: pa.Table, name: str) -> None:
