@@ -24,7 +24,8 @@ def visits(history: History) -> Iterator[pa.Table]:
     timeline, new = history.timeline, history.novelty
     internal, external = timeline.n_links()
     names = np.array([outcome.name.lower() for outcome in Outcome])
-    for start in range(0, timeline.n_visits, VISITS_AT_ONCE):
+    totals = {meaning: new.total(meaning) for meaning in MEANINGS}
+    for start in range(0, max(timeline.n_visits, 1), VISITS_AT_ONCE):
         part = slice(start, start + VISITS_AT_ONCE)
         columns: dict[str, pa.Array] = {
             "url": history.urls_of(timeline.page[part]),
@@ -36,7 +37,7 @@ def visits(history: History) -> Iterator[pa.Table]:
             "n_external": _counts(external[part]),
         }
         for meaning in MEANINGS:
-            columns[f"n_new_{meaning}"] = _counts(new.total(meaning)[part])
+            columns[f"n_new_{meaning}"] = _counts(totals[meaning][part])
             for side in ("internal", "external"):
                 columns[f"n_new_{meaning}_{side}"] = _counts(getattr(new, f"{meaning}_{side}")[part])
         changed = timeline.text_changed[part]
@@ -52,7 +53,7 @@ def links(history: History) -> Iterator[pa.Table]:
     shown = np.flatnonzero((timeline.links >= 0) & (timeline.outcome == Outcome.OK))
     lengths = np.diff(sets.start)[timeline.links[shown]] if len(shown) else shown
     part = np.cumsum(lengths) // LINKS_AT_ONCE
-    for i in np.unique(part):
+    for i in np.unique(part) if len(part) else [0]:
         chosen, n = shown[part == i], lengths[part == i]
         of_set = timeline.links[chosen]
         within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)

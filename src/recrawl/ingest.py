@@ -123,7 +123,7 @@ def import_files(
     visits are safely on disk. `workers`: processes that read; None: as many as there are cores, if the input is large enough.
     """
     options = options or Options()
-    paths = list(paths)
+    paths = list(dict.fromkeys(paths))  # a file named twice holds nothing new
     report = Report()
     pending = _Pending(history, report, on_commit)
     n_workers = workers or _worth(paths)
@@ -208,11 +208,16 @@ def _read_in_workers(
     found: Iterator[Piece], options: Options, n_workers: int
 ) -> Iterator[tuple[Piece, Iterator[Result]]]:
     ends = _Ends()
+    builder = BatchBuilder(keep_tracking=options.keep_tracking)
     # The table engine's threads do not survive a fork.
     with ProcessPoolExecutor(n_workers, get_context("spawn"), initializer=_start_worker, initargs=(options,)) as pool:
         waiting: deque[tuple[Piece, Future[Result]]] = deque()
         try:
             for piece in found:
+                if piece.source and named(piece.source).shape is Shape.WHOLE:
+                    # Handed on as it is read: a worker could only return all of it at once.
+                    yield piece, _read_piece(piece, options, builder)
+                    continue
                 waiting.append((piece, pool.submit(_work, piece)))
                 while len(waiting) > 2 * n_workers or (waiting and waiting[0][1].done()):
                     yield _result(*waiting.popleft(), ends, options)

@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 _COLUMNS = ("content_bytes", "text_bytes", "text_quality")
 #: The static page features (LBLA section 5.2), except the semantic vector, which `Panel.terms` leads to.
 BASE = (*_COLUMNS, "n_internal", "n_external", "path_depth", "domain_depth")
+MAX_ROUNDS = 1_000_000
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -63,9 +64,10 @@ def parse_period(text: str) -> timedelta:
     datetime.timedelta(days=7)
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
-    if not match or float(match[1]) <= 0:
+    period = timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else timedelta(0)
+    if period < timedelta(seconds=1):
         raise ValueError(f"{text!r} is no period; write a number and s, m, h, d or w, e.g. 1h, 7d, 2w")
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    return period
 
 
 def by_crawl(timeline: Timeline) -> Rounds:
@@ -93,6 +95,8 @@ def by_period(timeline: Timeline, every: timedelta) -> Rounds:
     unit = 86_400_000_000 if every >= timedelta(days=1) else 3_600_000_000
     start = timeline.at.min() // unit * unit
     of_visit = (timeline.at - start) // step
+    if of_visit.max() >= MAX_ROUNDS:
+        raise NotEnoughData(f"a period of {every} makes {of_visit.max() + 1:,} rounds; choose a longer one")
     return Rounds(of_visit, start + step * np.arange(1, of_visit.max() + 2) - 1)
 
 

@@ -24,6 +24,10 @@ TRACKING = (
 _TRACKING = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in TRACKING), re.IGNORECASE)
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNDONE = re.compile(
+    r"%(?:2[DEde]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])"
+)  # an escape of an unreserved character
+_HEX = frozenset("0123456789ABCDEFabcdef")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 #: Left alone by the WHATWG rules, but written in two ways on the web; recrawl always escapes them.
 _ALWAYS_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in "\"'<>[]\\^`{|}"}
@@ -113,12 +117,27 @@ def _escapes(text: str) -> str:
     """Percent-encoding in one form: unreserved characters bare, all other escapes in capitals."""
     if "%" in text:
         text = _ESCAPE.sub(_one_escape, text)
+        if _UNDONE.search(text):
+            text = _undo_nested(text)
     return text.translate(_ALWAYS_ESCAPED)
 
 
 def _one_escape(match: re.Match[str]) -> str:
     character = chr(int(match[1], 16))
     return character if character in _UNRESERVED else match[0].upper()
+
+
+def _undo_nested(text: str) -> str:
+    """Undo escapes that undoing others has completed ("%3%34" → "%34" → "4"), in one pass however deep they nest."""
+    out: list[str] = []
+    for character in text:
+        out.append(character)
+        while len(out) >= 3 and out[-3] == "%" and out[-2] in _HEX and out[-1] in _HEX:
+            inner = chr(int(out[-2] + out[-1], 16))
+            if inner not in _UNRESERVED:
+                break
+            out[-3:] = [inner]
+    return "".join(out)
 
 
 def page_id(url: str) -> int:

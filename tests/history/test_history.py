@@ -231,3 +231,51 @@ def test_relative_links_without_a_base_are_left_out_and_counted() -> None:
     builder.add(Visit(url=PAGE, at=START, links=["/a", "javascript:x", "https://e.org/b"]))
     assert dict(builder.dropped_links) == {"not a URL": 1, "not an http or https URL": 1}
     assert len(builder.take()["link_sets"]["links"].to_pylist()[0]) == 1
+
+
+def captured(n: float, digest: str, *links: str, **more: object) -> Visit:
+    known = [f"https://e.org/{link}" for link in links] if links else None
+    return Visit(url=PAGE, at=day(n), links=known, payload_digest=digest, **more)  # type: ignore[arg-type]
+
+
+def test_a_revisit_shows_the_copy_it_equals_not_the_last_one(history: History) -> None:
+    history.add(
+        [
+            captured(0, "d0", "a", content_bytes=10),
+            captured(1, "d1", "a", "b", content_bytes=20),
+            captured(2, "d0", status=304),  # back to the first copy
+            captured(3, "d9", status=304),  # equal to a copy that is not here
+            captured(4, "d2"),  # changed, links not known
+            captured(5, "d2", status=304),
+            Visit(url=PAGE, at=day(6), status=304),  # a server's word, without a digest
+        ]
+    )
+    assert history.timeline.n_links()[0].tolist() == [1, 2, 1, -1, -1, -1, 1]
+    assert history.timeline.latest[:4].tolist() == [0, 1, 0, -1]
+    assert history.timeline.text_changed.tolist() == [-1, 1, 1, -1, 1, 0, 0]
+
+
+def test_a_copy_is_found_behind_any_number_of_plain_304s(history: History) -> None:
+    plain = [Visit(url=PAGE, at=day(2 + n), status=304) for n in range(70)]
+    history.add([captured(0, "d0", "a"), captured(1, "d1", "a", "b"), *plain, captured(99, "d0", status=304)])
+    assert history.timeline.n_links()[0].tolist()[-2:] == [2, 1]
+
+
+@pytest.mark.parametrize("parting", [{"status": 500}, {"text_digest": "z"}])
+def test_a_baseline_without_links_parts_what_came_before_from_what_comes_after(
+    history: History, parting: dict[str, object]
+) -> None:
+    history.add([visit(0, "a"), Visit(url=PAGE, at=day(1), baseline=True, **parting), visit(2, "a", "b")])  # type: ignore[arg-type]
+    assert history.novelty.total("previous").tolist() == [-1, -1, -1]
+
+
+def test_of_two_rows_for_one_moment_the_one_with_more_columns_counts(history: History) -> None:
+    history.add([visit(n, "a") for n in range(50)])
+    receipt = history.add([visit(n, "a", title="t", relevance=0.5) for n in range(50)])
+    assert (receipt.added, receipt.replaced) == (0, 50)
+    assert history.add([visit(n, "a", title="t") for n in range(50)]).replaced == 0
+
+
+def test_links_that_begin_with_http_but_are_relative_are_kept(history: History) -> None:
+    history.add([Visit(url=PAGE, at=START, html="<a href='httpd.html'>x</a><a href='http2.html'>y</a>")])
+    assert summary(history).links == 2

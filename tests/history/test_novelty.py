@@ -29,15 +29,16 @@ histories = st.lists(visits, max_size=40, unique_by=lambda visit: (visit.url, vi
 
 
 def shown(past: Sequence[Visit], visit: Visit, sets: dict[int, set[str] | None]) -> set[str] | None:
-    """The links a visit shows: its own, those of the newest copy with its digest, or for a 304 the last known ones."""
+    """The links a visit shows: its own, those of the newest copy with its digest, or for a plain 304 the last known ones."""
     if Outcome.of(visit.status) in (Outcome.GONE, Outcome.FAILED):
         return None
     if visit.links is not None:
         return set(visit.links)
-    known = [v for v in reversed(past) if sets[id(v)] is not None]
-    same = [v for v in known if visit.text_digest and v.text_digest == visit.text_digest]
-    chosen = same or (known if visit.status == 304 else [])
-    return sets[id(chosen[0])] if chosen else None
+    with_digest = [v for v in reversed(past) if Outcome.of(v.status) is Outcome.OK and v.text_digest]
+    if visit.text_digest and with_digest:
+        return next((sets[id(v)] for v in with_digest if v.text_digest == visit.text_digest), None)
+    known = [sets[id(v)] for v in reversed(past) if sets[id(v)] is not None]
+    return known[0] if known and visit.status == 304 else None
 
 
 def definition(history: Sequence[Visit]) -> dict[tuple[str, datetime], dict[str, set[str]] | None]:
@@ -49,15 +50,18 @@ def definition(history: Sequence[Visit]) -> dict[tuple[str, datetime], dict[str,
     answer: dict[tuple[str, datetime], dict[str, set[str]] | None] = {}
     for visit in ordered:
         links = sets[id(visit)]
-        before = [v for v in ordered if v.url == visit.url and v.at < visit.at and sets[id(v)] is not None]
-        if links is None or not before or visit.baseline:
+        past = [v for v in ordered if v.url == visit.url and v.at < visit.at]
+        since = max((v.at for v in past if v.baseline), default=START)
+        before = [sets[id(v)] or set() for v in past if sets[id(v)] is not None]
+        to_compare = [sets[id(v)] or set() for v in past if sets[id(v)] is not None and v.at >= since]
+        if links is None or not to_compare or visit.baseline:
             answer[visit.url, visit.at] = None
             continue
-        elsewhere = [v for v in ordered if v.at < visit.at and sets[id(v)] is not None]
+        elsewhere = [sets[id(v)] or set() for v in ordered if v.at < visit.at]
         answer[visit.url, visit.at] = {
-            "previous": links - (sets[id(before[-1])] or set()),
-            "page": links.difference(*(sets[id(v)] or set() for v in before)),
-            "anywhere": links.difference(*(sets[id(v)] or set() for v in elsewhere)),
+            "previous": links - to_compare[-1],
+            "page": links.difference(*before),
+            "anywhere": links.difference(*elsewhere),
         }
     return answer
 

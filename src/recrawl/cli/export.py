@@ -49,7 +49,7 @@ def export(
 ) -> None:
     """Write a table as Parquet, CSV or JSON lines.
 
-    visits: what each showed and what was new. links: every link of every visit. panel: pages by rounds (--every, --min-share).
+    visits: what each showed and what was new. links: every link of every copy seen (a 304 shows none of its own). panel: pages by rounds (--every, --min-share).
     """
     from recrawl import export as tables
 

@@ -98,7 +98,7 @@ def _print(report: Report) -> None:
         out.print(table)
     if report.dropped_links:
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped_links.most_common())
-        out.print(Text(f"links left out: {dropped}"))
+        out.print(Text(f"distinct links left out: {dropped}"))
     if report.unknown_fields:
         fields = ", ".join(f"{name} ({count:,})" for name, count in report.unknown_fields.most_common(20))
         out.print(Text(f"fields not used: {fields}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from recrawl.errors import RecrawlError
 from recrawl.experiments.empirical import analyse
 from recrawl.experiments.empirical_page import write_empirical_page
 from recrawl.history import History, summary
+from recrawl.history.store import MARKER
 from recrawl.ingest import import_files
 from recrawl.panel import build
 from recrawl.synth import Settings, write_jsonl, write_warc
@@ -51,6 +53,8 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         write_jsonl(settings, stream)
     write_warc(Settings(pages=min(WARC_PAGES, n_pages), seed=seed + 1), warc)
     step("2/4 importing the crawl files, JSON lines and WARC (recrawl import)")
+    if (place / "history" / MARKER).exists():
+        shutil.rmtree(place / "history")  # of an earlier demo
     history = History.create(place / "history")
     imported = import_files(history, [str(crawl), str(warc)], workers=1)
     step(

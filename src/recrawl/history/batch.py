@@ -188,7 +188,7 @@ def _absolute(hrefs: Sequence[str], base: str) -> list[str]:
     base_origin = origin(base)
     return [
         href
-        if href.startswith("http")
+        if href.startswith(("http://", "https://"))
         else base_origin + href
         if href.startswith("/") and not href.startswith(("//", "/\\"))
         else resolve(href, base)

@@ -93,8 +93,16 @@ class History:
         return table["url"].combine_chunks().take(pc.index_in(pa.array(ids), table["id"].combine_chunks()))
 
     def n_traps(self) -> int:
-        """How many known URLs look like crawler traps."""
-        return int(self.store.read("urls", ["id"], ds.field("trap")).num_rows)
+        """How many of the URLs seen look like crawler traps."""
+        traps = self.store.read("urls", ["id"], ds.field("trap"))["id"].to_numpy()
+        if not len(traps):
+            return 0
+        shown = self.timeline.links[self.timeline.links >= 0]
+        sets = self.timeline.sets
+        seen = np.isin(traps, self.timeline.pages)
+        for i in np.unique(shown) if not seen.all() else ():
+            seen |= np.isin(traps, sets.links[sets.start[i] : sets.start[i + 1]])
+        return int(seen.sum())
 
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""

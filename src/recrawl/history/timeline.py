@@ -1,7 +1,8 @@
 """All visits of a history as arrays, ordered by page and time, with what each one shows worked out.
 
-A 304, or a digest equal to an earlier one, carries the last known links forward. A failed visit, and one that finds the page gone,
-show nothing and change nothing: should the page come back, it is compared with its last known copy.
+A 304 without a digest carries the last known links forward; a digest equal to that of an earlier copy, those of that copy.
+A failed visit, and one that finds the page gone, show nothing and change nothing: should the page come back, it is compared
+with its last known copy.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Timeline:
     links: Ints  # the link set shown, carried forward where unchanged; -1: not known
     compared_with: Ints  # the earlier visit that "new" refers to; -1: first visit, baseline, failed, links not known
     text_changed: NDArray[np.int8]  # 1 or 0 against the last known text; -1 where undefined
-    latest: Ints  # the visit whose content this one shows: itself, or the last known copy; -1: none
+    latest: Ints  # the visit whose content this one shows: itself, or the copy that it equals; -1: not known
     page_start: Ints  # one entry a page: where its visits begin; and the number of visits at the end
     sets: LinkSets
     rows: pa.Table  # the visits as stored, in the same order
@@ -168,45 +169,64 @@ def _carry_forward(  # type: ignore[no-untyped-def]
     compared_with = np.full(n, -1, np.int64)
     text_changed = np.full(n, -1, np.int8)
     latest = np.full(n, -1, np.int64)
+    copy_before = np.full(n, -1, np.int64)  # of a copy: the one before it
     for p in range(len(page_start) - 1):
-        with_links = -1  # the last visit that shows known links
-        with_text = -1  # the last visit whose own row has a text digest
-        copy = -1  # the last visit that saw a copy
+        copy = -1  # the last copy seen
+        known = -1  # the last visit that shows known links
+        shown = last_text = last_payload = -1  # what the next visit is compared with: nothing from before a baseline
         for v in range(page_start[p], page_start[p + 1]):
+            if baseline[v]:
+                shown = last_text = last_payload = -1
             if outcome[v] != _OK and outcome[v] != _UNCHANGED:
                 continue
+            match = v if outcome[v] == _OK else -1
             links[v] = own_links[v]
-            if links[v] < 0 and with_links >= 0:
-                # The newest earlier copy with the same digest; a server's 304 needs no digest to be believed.
-                u, steps = with_links, 0
-                while u >= page_start[p] and steps < LOOK_BACK and links[v] < 0:
-                    same_text = text_known[v] and text_known[u] and text[v] == text[u]
-                    same_bytes = payload_known[v] and payload_known[u] and payload[v] == payload[u]
-                    if links[u] >= 0 and (same_text or same_bytes):
-                        links[v] = links[u]
-                    u -= 1
-                    steps += 1
-                if links[v] < 0 and outcome[v] == _UNCHANGED:
-                    links[v] = links[with_links]
-            if outcome[v] == _UNCHANGED:
-                latest[v] = copy
-                if copy >= 0 and not baseline[v]:
+            if match < 0 or links[v] < 0:
+                same = _same_copy(v, copy, copy_before, text, text_known, payload, payload_known)
+                if same >= 0:
+                    match = same if match < 0 else match
+                    links[v] = links[same] if links[v] < 0 else links[v]
+                elif same == _NOT_COMPARABLE and outcome[v] == _UNCHANGED:
+                    # A server's 304 needs no digest to be believed.
+                    match = copy
+                    links[v] = links[known] if links[v] < 0 and known >= 0 else links[v]
+            latest[v] = match
+            if match >= 0:
+                if text_known[match]:
+                    text_changed[v] = text[match] != text[last_text] if last_text >= 0 else -1
+                    last_text = match
+                elif payload_known[match]:
+                    text_changed[v] = payload[match] != payload[last_payload] if last_payload >= 0 else -1
+                elif match != v and not baseline[v]:
                     text_changed[v] = 0
-            else:
-                latest[v] = v
-                copy = v
-                if text_known[v]:
-                    if with_text >= 0 and not baseline[v]:
-                        text_changed[v] = text[v] != text[with_text]
-                    with_text = v
-                elif payload_known[v]:
-                    u = v - 1
-                    while u >= page_start[p] and latest[u] < 0:
-                        u -= 1
-                    if u >= page_start[p] and payload_known[latest[u]] and not baseline[v]:
-                        text_changed[v] = payload[v] != payload[latest[u]]
+                last_payload = match if payload_known[match] else last_payload
+            if outcome[v] == _OK:
+                copy_before[v], copy = copy, v
             if links[v] >= 0:
-                if with_links >= 0 and not baseline[v]:
-                    compared_with[v] = with_links
-                with_links = v
+                compared_with[v] = shown
+                shown = known = v
     return links, compared_with, text_changed, latest
+
+
+_DIFFERENT, _NOT_COMPARABLE = -1, -2
+
+
+@njit(cache=True)
+def _same_copy(  # type: ignore[no-untyped-def]
+    v, copy, copy_before, text, text_known, payload, payload_known
+):
+    """The newest earlier copy with a digest of this visit; or whether all differ, or none has a digest to compare."""
+    comparable = False
+    for _ in range(LOOK_BACK):
+        if copy < 0:
+            break
+        if text_known[v] and text_known[copy]:
+            comparable = True
+            if text[v] == text[copy]:
+                return copy
+        if payload_known[v] and payload_known[copy]:
+            comparable = True
+            if payload[v] == payload[copy]:
+                return copy
+        copy = copy_before[copy]
+    return _DIFFERENT if comparable else _NOT_COMPARABLE

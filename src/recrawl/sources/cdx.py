@@ -16,7 +16,7 @@ from recrawl.errors import BadRecord
 from recrawl.visits import Visit, parse_at
 
 #: The letters of a CDX header that are used here.
-LETTERS = {"b": "timestamp", "a": "url", "m": "mime", "s": "status", "k": "digest", "S": "length"}
+LETTERS = {"b": "timestamp", "a": "url", "m": "mime", "s": "status", "k": "digest"}
 HEADERS = {
     11: "N b a m s k r M S V g",
     10: "N b a m s k r M V g",
@@ -37,7 +37,9 @@ def looks_like_cdx(head: bytes) -> bool:
 def looks_like_cdxj(head: bytes) -> bool:
     """Whether a file begins as CDXJ or as an index server's JSON lines."""
     line = head.partition(b"\n")[0]
-    return bool(_JSON.match(line) or _LINE.match(line)) or line.startswith((b"!OpenWayback-CDXJ", b"!meta"))
+    return bool(_JSON.match(line) or (_LINE.match(line) and b'"at"' not in line)) or line.startswith(
+        (b"!OpenWayback-CDXJ", b"!meta")
+    )
 
 
 def read_cdx(lines: Iterable[bytes], first_line: bytes, *, now: datetime | None = None) -> Iterator[Visit | BadRecord]:

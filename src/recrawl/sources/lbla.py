@@ -75,7 +75,7 @@ def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:
 
 
 def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
-    url = canonical(row["url"])
+    url = canonical(row["url"], keep_tracking=True)
     internal = StandIns(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-")
     external = StandIns(f"https://stand-in.invalid/{page_id(url):x}-")
     for lag in lags:

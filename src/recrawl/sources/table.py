@@ -69,7 +69,7 @@ def _from_row(names: list[str], row: list[str], now: datetime | None) -> Visit |
         return BadRecord("wrong number of CSV cells", f"{len(row)} instead of {len(names)}")
     record: dict[str, Any] = dict(zip(names, row, strict=True))
     try:
-        for name in ("links", "terms"):
+        for name in ("links", "terms", "vector"):
             cell = record.get(name) or ""
             if cell.lstrip()[:1] in ("[", "{"):
                 record[name] = orjson.loads(cell)

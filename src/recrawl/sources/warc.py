@@ -43,7 +43,7 @@ def read(
 def _visit(record: Record, limit: int, now: datetime | None) -> Visit | BadRecord:
     headers = record.headers
     try:
-        url = canonical(headers.get("warc-target-uri", "").strip("<> "))
+        url = canonical(headers.get("warc-target-uri", "").strip("<> "), keep_tracking=True)
         at = parse_at(headers.get("warc-date"), now=now)
         kind = headers["warc-type"].lower()
         if kind == "revisit":
@@ -76,7 +76,7 @@ def _revisit(headers: Mapping[str, str], url: str, at: datetime) -> Visit:
     """Unchanged, if it refers to the same page; equal to *another* page's copy says nothing about this page's past."""
     refers_to = headers.get("warc-refers-to-target-uri", "").strip("<> ")
     try:
-        same_page = not refers_to or canonical(refers_to) == url
+        same_page = not refers_to or canonical(refers_to, keep_tracking=True) == url
     except BadUrl:
         same_page = False
     digest = headers.get("warc-payload-digest")
