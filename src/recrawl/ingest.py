@@ -223,6 +223,10 @@ def _read_in_workers(
                     yield _result(*waiting.popleft(), ends, options)
             while waiting:
                 yield _result(*waiting.popleft(), ends, options)
+        except KeyboardInterrupt:
+            for process in list(pool._processes.values()):  # nobody wants to wait for the pieces they are at
+                process.terminate()
+            raise
         except BrokenProcessPool as error:
             raise BadSource(
                 "a process that read the input was killed, perhaps for want of memory. All visits reported so far are safe; "

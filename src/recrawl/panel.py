@@ -120,6 +120,8 @@ def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl
     `min_share` keeps the pages that were seen in at least this share of the rounds; 1, the papers' choice, those seen in all.
     """
     timeline = history.timeline
+    if not timeline.n_visits:
+        raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     rounds = rounds_of(timeline, every)
     chosen = _last_in_round(timeline, rounds)
     chosen = chosen[_often_seen(timeline.page[chosen], len(rounds.ends), min_share)]

@@ -42,10 +42,10 @@ def main() -> None:
     except RecrawlError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("stopped; everything reported so far is safe", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: {error.strerror or error}", file=sys.stderr)
+            sys.exit(1)
         # Whoever read our output (head, less) has seen enough.
         import os
 

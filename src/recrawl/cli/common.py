@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
+
+from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,11 +58,16 @@ HISTORY = "./history"
 
 def open_history(folder: str, as_of: str | None = None) -> Any:
     """The history that a command reads, as it was known at `as_of`."""
+    from recrawl.errors import BadRecord
     from recrawl.history import History
     from recrawl.visits import parse_at
 
+    try:
+        moment = parse_at(as_of) if as_of else None
+    except BadRecord as error:
+        raise typer.BadParameter(f"{error}; write a time with its zone, such as 2025-03-01T00:00:00Z") from None
     history = History.open(folder)
-    return history.as_of(parse_at(as_of)) if as_of else history
+    return history.as_of(moment) if moment else history
 
 
 def print_json(value: Any) -> None:
@@ -79,9 +87,63 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 140, highlight=False)
 
 
+def count(n: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> count(1, "visit"), count(2_000, "visit")
+    ('1 visit', '2,000 visits')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def note(message: str) -> None:
     """A line for people, beside the output."""
     print(message, file=sys.stderr)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life on a terminal while something takes its time."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
+def written(out: str) -> Iterator[BinaryIO]:
+    """A file to write to, compressed as its name says, that appears under its name only when it is complete."""
+    if out == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    is_device = Path(out).exists() and not Path(out).is_file()
+    draft = Path(out) if is_device else Path(out).with_name(f".{Path(out).name}")  # keeps the ending: the compression
+    try:
+        with _opened(draft) as stream:
+            yield stream
+        if not is_device:
+            draft.replace(out)
+    except OSError as error:
+        raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
+    finally:
+        if not is_device:
+            draft.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> Any:
+    if path.suffix == ".gz":
+        import gzip
+
+        return gzip.open(path, "wb")
+    if path.suffix == ".zst":
+        import zstandard
+
+        return zstandard.open(path, "wb")
+    return path.open("wb")
 
 
 class Advance(Protocol):

@@ -5,12 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 
-from recrawl.cli.common import HISTORY, AsOfOption, EveryOption, HistoryOption, JsonOption, MinShareOption, open_history
-from recrawl.errors import RecrawlError
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    EveryOption,
+    HistoryOption,
+    JsonOption,
+    MinShareOption,
+    open_history,
+    working,
+    written,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,44 +59,33 @@ def export(
 ) -> None:
     """Write a table as Parquet, CSV or JSON lines.
 
-    visits: what each showed and what was new. links: every link of every copy seen (a 304 shows none of its own). panel: pages by rounds (--every, --min-share).
+    visits: what each showed and what was new. links: every link of every copy seen (a 304 has none of its own). panel:
+    pages by rounds (--every, --min-share).
     """
     from recrawl import export as tables
 
+    kind = Format.jsonl if json else format or _format_of(out)
     opened = open_history(history, as_of)
     if what is What.panel:
         parts = tables.panel_rows(opened, every, min_share)
     else:
         parts = {"visits": tables.visits, "links": tables.links}[what.value](opened)
-    kind = Format.jsonl if json else format or _format_of(out)
-    with _opened(out, kind) as stream:
+    if kind is Format.parquet and out == "-" and sys.stdout.isatty():
+        raise typer.BadParameter("Parquet is not for a terminal; name a file with --out FILE")
+    with working(f"exporting {what.value}"), written(out) as stream:
         {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[kind.value](parts, stream)
 
 
+_ENDINGS = {".csv": Format.csv, ".parquet": Format.parquet, ".jsonl": Format.jsonl, ".ndjson": Format.jsonl}
+
+
 def _format_of(name: str) -> Format:
-    plain = name.removesuffix(".gz").removesuffix(".zst")
-    return Format.csv if plain.endswith(".csv") else Format.parquet if plain.endswith(".parquet") else Format.jsonl
-
-
-def _opened(out: str, kind: Format) -> Any:
-    from contextlib import nullcontext
-
-    if out == "-":
-        if kind is Format.parquet and sys.stdout.isatty():
-            raise RecrawlError("Parquet is not for a terminal; name a file with --out FILE")
-        return nullcontext(sys.stdout.buffer)
-    try:
-        if out.endswith(".gz"):
-            import gzip
-
-            return gzip.open(out, "wb")
-        if out.endswith(".zst"):
-            import zstandard
-
-            return zstandard.open(out, "wb")
-        return open(out, "wb")
-    except OSError as error:
-        raise RecrawlError(f"cannot write {out}: {error.strerror}") from error
+    if name == "-":
+        return Format.jsonl
+    ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix
+    if ending not in _ENDINGS:
+        raise typer.BadParameter(f"the name {name} does not tell the format; add --format jsonl, csv or parquet")
+    return _ENDINGS[ending]
 
 
 def _write_jsonl(parts: Iterator[pa.Table], stream: BinaryIO) -> None:

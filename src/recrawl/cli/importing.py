@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, count, note, print_json, progress
 
 if TYPE_CHECKING:
     from recrawl.ingest import Report
@@ -68,10 +68,14 @@ def import_(
         if verbose:
             note(f"safe: {safe:,} visits ({receipt.added:,} added, {receipt.duplicates:,} known)")
 
-    with progress("importing", total, in_bytes=True) as advance:
-        report = import_files(
-            History.create(history), files, options, workers=workers, on_read=advance, on_commit=committed
-        )
+    try:
+        with progress("importing", total, in_bytes=True) as advance:
+            report = import_files(
+                History.create(history), files, options, workers=workers, on_read=advance, on_commit=committed
+            )
+    except KeyboardInterrupt:
+        note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to go on")
+        raise typer.Exit(130) from None
     if json:
         print_json(report.as_dict())
     else:
@@ -90,17 +94,18 @@ def _print(report: Report) -> None:
     known = f"{report.duplicates:,} known already"
     if report.replaced:
         known += f", {report.replaced:,} of them told more than before"
-    out.print(f"[bold]{report.added:,}[/] visits added of {report.read:,} read, on {report.pages:,} pages; {known}")
+    added = f"[bold]{report.added:,}[/] visit{'s' if report.added != 1 else ''} added"
+    out.print(f"{added} of {report.read:,} read, on {count(report.pages, 'page')}; {known}")
     if report.skipped:
         table = Table("skipped", "records", "for example", title_justify="left")
-        for reason, count in report.skipped.most_common():
-            table.add_row(Text(reason), f"{count:,}", Text(report.examples[reason][:110]))
+        for reason, n in report.skipped.most_common():
+            table.add_row(Text(reason), f"{n:,}", Text(report.examples[reason][:110]))
         out.print(table)
     if report.dropped_links:
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped_links.most_common())
+        dropped = ", ".join(f"{n:,} {reason}" for reason, n in report.dropped_links.most_common())
         out.print(Text(f"distinct links left out: {dropped}"))
     if report.unknown_fields:
-        fields = ", ".join(f"{name} ({count:,})" for name, count in report.unknown_fields.most_common(20))
+        fields = ", ".join(f"{name} ({n:,})" for name, n in report.unknown_fields.most_common(20))
         out.print(Text(f"fields not used: {fields}"))
     if report.traps:
         out.print(f"{report.traps:,} URLs look like crawler traps (kept, flagged)")

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from recrawl.cli.common import HISTORY, AsOfOption, HistoryOption, JsonOption, console, open_history, print_json
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    HistoryOption,
+    JsonOption,
+    console,
+    open_history,
+    print_json,
+    working,
+)
 
 if TYPE_CHECKING:
     from recrawl.history import Summary
@@ -29,7 +38,8 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
     from recrawl.history import summary
 
     opened = open_history(history, as_of)
-    found = summary(opened)
+    with working("counting"):
+        found = summary(opened)
     sizes = opened.store.size_in_bytes()
     if json:
         print_json({**found.as_dict(), "bytes": sizes})
@@ -68,7 +78,7 @@ def _print(found: Summary, n_bytes: int) -> None:
     out.print(new)
     per_day = list(found.visits_per_day.values())
     out.print(f"visits per day, {len(per_day):,} days with any: {_spark(per_day)}  at most {max(per_day):,}")
-    hosts = Table("host", "pages", box=None)
+    hosts = Table("hosts with most pages", "pages", box=None)
     for name, count in found.top_hosts.items():
         hosts.add_row(Text(name), f"{count:,}")
     out.print(hosts)

@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, AsOfOption, HistoryOption, JsonOption, console, open_history, print_json
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    HistoryOption,
+    JsonOption,
+    console,
+    count,
+    open_history,
+    print_json,
+    working,
+)
 
 if TYPE_CHECKING:
     from recrawl.history import PageStory
+    from recrawl.history.page_story import PageVisit
 
 
-_NUMBERS = ("internal", "external", "new", "new to page", "new anywhere", "left")
+_NUMBERS = ("inter\nnal", "exter\nnal", "new", "new to\npage", "new any\nwhere", "left")
+_COLUMNS = ("visited (UTC)", "status", "outcome", *_NUMBERS, "text", "note")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +44,8 @@ def show(
     """One page's timeline: every visit, what was new at it, what left, whether the text changed."""
     from recrawl.history import page_story
 
-    story = page_story(open_history(history, as_of), url, with_links=links)
+    with working("looking through the history"):
+        story = page_story(open_history(history, as_of), url, with_links=links)
     if json:
         print_json(asdict(story))
     else:
@@ -40,28 +53,23 @@ def show(
 
 
 def _print(story: PageStory, last: int) -> None:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     out = console()
     out.print(Text(story.url, style="bold"))
-    table = Table(title=f"{len(story.visits):,} visits in {story.days_observed:,.1f} days", title_justify="left")
-    for name in ("visited (UTC)", "status", "outcome", *_NUMBERS, "text", "note"):
-        table.add_column(name, justify="right" if name in _NUMBERS else "left")
-    for visit in story.visits[-last:]:
-        text = {None: "", True: "changed", False: "same"}[visit.text_changed]
-        counts = (
-            visit.n_internal,
-            visit.n_external,
-            visit.n_new_previous,
-            visit.n_new_page,
-            visit.n_new_anywhere,
-            visit.n_left,
-        )
+    title = f"{count(len(story.visits), 'visit')} in {story.days_observed:,.1f} days"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    shown = story.visits[-last:]
+    rows = [_cells(visit) for visit in shown]
+    used = [i for i in range(len(_COLUMNS)) if i < 3 or any(row[i] for row in rows)]
+    for i in used:
+        name = _COLUMNS[i]
+        table.add_column(name, justify="right" if name in _NUMBERS else "left", no_wrap=i == 0)
+    for visit, row in zip(shown, rows, strict=True):
         style = "bold" if visit.n_new_previous else "dim" if visit.outcome in ("failed", "gone") else ""
-        cells = ["" if count is None else f"{count:,}" for count in counts]
-        at = f"{visit.at:%Y-%m-%d %H:%M}"
-        table.add_row(at, str(visit.status), visit.outcome, *cells, text, Text((visit.note or "")[:40]), style=style)
+        table.add_row(*(Text(row[i]) for i in used), style=style)
     out.print(table)
     if len(story.visits) > last:
         out.print(f"the {len(story.visits) - last:,} visits before these: --last {len(story.visits)}")
@@ -69,7 +77,23 @@ def _print(story: PageStory, last: int) -> None:
         out.print(
             f"{story.new_links_per_day:,.2f} new links a day; {story.visits_with_new_links_rate:.0%} of visits found any"
         )
-    for at, arrived in story.new_links.items():
-        out.print(Text(f"new at {at[:16].replace('T', ' ')}", style="bold"))
-        for link in arrived:
-            out.print(Text(f"  {link}"))
+    for visit in shown:
+        for i, link in enumerate(story.new_links.get(visit.at.isoformat(), ())):
+            if i == 0:
+                out.print(Text(f"new at {visit.at:%Y-%m-%d %H:%M}", style="bold"))
+            out.print(Text(f"  {link}"), soft_wrap=True)
+
+
+def _cells(visit: PageVisit) -> list[str]:
+    counts = (
+        visit.n_internal,
+        visit.n_external,
+        visit.n_new_previous,
+        visit.n_new_page,
+        visit.n_new_anywhere,
+        visit.n_left,
+    )
+    text = {None: "", True: "changed", False: "same"}[visit.text_changed]
+    numbers = ["" if number is None else f"{number:,}" for number in counts]
+    note = (visit.note or "")[:40]
+    return [f"{visit.at:%Y-%m-%d %H:%M}", str(visit.status), visit.outcome, *numbers, text, note]

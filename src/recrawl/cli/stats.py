@@ -17,6 +17,7 @@ from recrawl.cli.common import (
     console,
     open_history,
     print_json,
+    working,
 )
 
 
@@ -45,12 +46,13 @@ def stats(
     from recrawl.panel import build
 
     opened = open_history(history, as_of)
-    timeline = opened.timeline
-    found = analyse(build(opened, every, min_share), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
-    if out:
-        from recrawl.experiments.empirical_page import write_empirical_page
+    with working("working out what was new, and how it is distributed"):
+        timeline = opened.timeline
+        found = analyse(build(opened, every, min_share), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
+        if out:
+            from recrawl.experiments.empirical_page import write_empirical_page
 
-        write_empirical_page(out, found)
+            write_empirical_page(out, found)
     if json:
         print_json(found.as_dict())
         return

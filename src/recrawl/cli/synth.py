@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,10 +14,16 @@ from recrawl.cli.common import (
     SeedOption,
     checked_period,
     console,
+    note,
     print_json,
     progress,
+    working,
+    written,
 )
 from recrawl.errors import RecrawlError
+
+if TYPE_CHECKING:
+    from recrawl.synth import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -64,11 +70,10 @@ def synth(
         _into_file(settings, out)
 
 
-def _into_history(settings: object, folder: str, json: bool) -> None:
+def _into_history(settings: Settings, folder: str, json: bool) -> None:
     from recrawl.history import History
-    from recrawl.synth import Settings, batches
+    from recrawl.synth import batches
 
-    assert isinstance(settings, Settings)
     history = History.create(folder)
     added = duplicates = 0
     with progress("making up pages", settings.pages) as advance:
@@ -88,19 +93,21 @@ def _into_history(settings: object, folder: str, json: bool) -> None:
         console().print(f"[bold]{added:,}[/] visits of {settings.pages:,} made-up pages in {folder}")
 
 
-def _into_file(settings: object, out: str) -> None:
-    from recrawl.synth import Settings, write_jsonl, write_warc
+def _into_file(settings: Settings, out: str) -> None:
+    from recrawl.synth import write_jsonl, write_warc
 
-    assert isinstance(settings, Settings)
-    try:
-        if out == "-":
-            write_jsonl(settings, sys.stdout.buffer)
-        elif out.endswith((".warc", ".warc.gz")):
-            write_warc(settings, out)
+    with working(f"making up {settings.pages:,} pages"):
+        if out.endswith((".warc", ".warc.gz")):
+            draft = Path(out).with_name(f".{Path(out).name}")
+            try:
+                n = write_warc(settings, draft)
+                draft.replace(out)
+            except OSError as error:
+                raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
+            finally:
+                draft.unlink(missing_ok=True)
         else:
-            from recrawl.cli.export import Format, _opened
-
-            with _opened(out, Format.jsonl) as stream:
-                write_jsonl(settings, stream)
-    except OSError as error:
-        raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
+            with written(out) as stream:
+                n = write_jsonl(settings, stream)
+    if out != "-":
+        note(f"{n:,} visits of {settings.pages:,} made-up pages in {out}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,7 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         step(f"    {sentence}")
     step("4/4 writing the report (recrawl stats --out)")
     report = write_empirical_page(place / "report.html", found, "recrawl demo: a made-up web, crawled ten times")
+    command = "recrawl" if shutil.which("recrawl") else sys.argv[0]
     busiest = found.extreme_pages[0].url if found.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
     return DemoResult(
         history=str(place / "history"),
@@ -77,7 +79,7 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         busiest=busiest,
         what_to_look_at=(
             f"Open {report} in a browser: how new links arrive, with every plot of the papers.",
-            f"See what the history holds:      recrawl info --history {place / 'history'}",
-            f"See the busiest page over time:  recrawl show {busiest} --history {place / 'history'}",
+            f"See what the history holds:      {command} info --history {place / 'history'}",
+            f"See the busiest page over time:  {command} show {busiest} --history {place / 'history'}",
         ),
     )

@@ -45,13 +45,15 @@ class PageStory:
 
 def page_story(history: History, url: str, *, with_links: bool = False) -> PageStory:
     """What happened to one page; raises `NotEnoughData` if it was never visited."""
-    url = canonical(url)
+    # As imports spell it by default, or as they do with --keep-tracking.
+    spellings = (canonical(url), canonical(url, keep_tracking=True))
     timeline, new = history.timeline, history.novelty
+    known = [spelling for spelling in spellings if page_id(spelling) in timeline.pages]
+    if not known:
+        when = "was not visited by then" if history.until else "was never visited in this history"
+        raise NotEnoughData(f"{spellings[0]} {when}; `recrawl export visits` lists the pages that were")
+    url = known[0]
     i = int(np.searchsorted(timeline.pages, page_id(url)))
-    if i >= len(timeline.pages) or timeline.pages[i] != page_id(url):
-        raise NotEnoughData(
-            f"{url} was never visited in this history; `recrawl export visits` lists the pages that were"
-        )
     visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
     internal, external = timeline.n_links()
     counts = {meaning: new.total(meaning) for meaning in ("previous", "page", "anywhere")}

@@ -89,7 +89,7 @@ class Store:
             for name, key in KEY.items():
                 _despite_compaction(partial(self._append_missing, name, key, batch.get(name)))
             return _despite_compaction(partial(self._append_visits, batch["visits"]))
-        except (OSError, DeltaError) as error:
+        except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
                 f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
                 "mend the cause and run the same command again: what is there already is not added twice."
@@ -97,9 +97,17 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they stand on disk."""
-        return _despite_compaction(
-            lambda: ds.dataset(self._open(name).file_uris(), schema=_WIDE[name]).to_table(columns=columns, filter=where)
-        )
+        try:
+            return _despite_compaction(
+                lambda: ds.dataset(self._open(name).file_uris(), schema=_WIDE[name]).to_table(
+                    columns=columns, filter=where
+                )
+            )
+        except (OSError, DeltaError, pa.ArrowException) as error:
+            raise HistoryError(
+                f"cannot read the table {self.folder / name}: {_first_line(error)}. If files of it are damaged or missing, "
+                "restore the history from a copy, or import its sources into a new one."
+            ) from error
 
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
@@ -50,7 +50,7 @@ def _cut(path: str, label: str, format: str | None, spools: ExitStack) -> Iterat
         head, stream = streams.first_bytes(opened)
         source = _source(streams.plain(head), label, format)
         if source.shape is Shape.LINES:
-            yield from _cut_lines(label, stream, source)
+            yield from _cut_lines(label, stream, source, opened.tell if opened.seekable() else None)
             return
         if path == "-" or not opened.seekable():
             # Whoever reads needs positions, and may be another process: it gets a copy that lasts as long as the import.
@@ -70,13 +70,16 @@ def _source(head: bytes, label: str, format: str | None) -> Source:
     return detect(head, label)
 
 
-def _cut_lines(label: str, stream: BinaryIO, source: Source) -> Iterator[Piece]:
-    first_line, n_lines = b"", 0
+def _cut_lines(label: str, stream: BinaryIO, source: Source, position: Callable[[], int] | None) -> Iterator[Piece]:
+    first_line, n_lines, read_to = b"", 0, 0
     for block in streams.line_blocks(streams.decompressed(stream)):
         data = block if n_lines else block.removeprefix(BOM_UTF8)
         first_line = first_line or data.lstrip().partition(b"\n")[0]
-        yield Piece(label, source.name, data=data, first_line=first_line, n_lines_before=n_lines, n_bytes=len(block))
+        # Progress is told in bytes of the file, which may be compressed.
+        n_bytes = position() - read_to if position else len(block)
+        yield Piece(label, source.name, data=data, first_line=first_line, n_lines_before=n_lines, n_bytes=n_bytes)
         n_lines += block.count(b"\n")
+        read_to += n_bytes
 
 
 def _cut_records(path: str, label: str, source: Source) -> Iterator[Piece]:
