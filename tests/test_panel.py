@@ -81,6 +81,7 @@ def test_rounds_by_explicit_times_leave_out_what_came_later(history: History) ->
     assert (rounds.of_visit == -1).sum() == 4
     panel = build(history, times, min_share=0.5)
     assert panel.shape == (3, 2)
+    assert build(history, ",".join(time.isoformat() for time in times), min_share=0.5).shape == (3, 2)
 
 
 def test_a_baseline_between_two_chosen_visits_parts_them(tmp_path: Path) -> None:
@@ -101,3 +102,10 @@ def test_too_strict_a_choice_says_the_way_out(history: History) -> None:
 def test_an_empty_history_has_no_panel(tmp_path: Path) -> None:
     with pytest.raises(NotEnoughData):
         build(History.create(tmp_path / "h"))
+
+
+def test_absurd_rounds_are_refused(history: History) -> None:
+    with pytest.raises(ValueError, match="is no period"):
+        parse_period("0.0000001s")
+    with pytest.raises(ValueError, match="time without zone"):
+        build(history, "2026-01-01T00:00,2026-01-02T00:00")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline, count_new
 from recrawl.urls import domain_depth, path_depth
-from recrawl.visits import Outcome
+from recrawl.visits import Outcome, parse_at
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -70,6 +70,19 @@ def parse_period(text: str) -> timedelta:
     return period
 
 
+def parse_rounds(text: str) -> str | timedelta | list[datetime]:
+    """How rounds are told on the command line: ``crawl``, a period, or the times at which they end, with commas between.
+
+    >>> parse_rounds("2025-03-01T00:00Z,2025-03-08T00:00Z")[1].isoformat()
+    '2025-03-08T00:00:00+00:00'
+    """
+    if text == "crawl":
+        return text
+    if "," in text or "T" in text:
+        return [parse_at(time) for time in text.split(",") if time.strip()]
+    return parse_period(text)
+
+
 def by_crawl(timeline: Timeline) -> Rounds:
     """Rounds as they were crawled: visits close in time belong together.
 
@@ -109,9 +122,10 @@ def by_times(timeline: Timeline, times: Sequence[datetime]) -> Rounds:
 
 def rounds_of(timeline: Timeline, every: str | timedelta | Sequence[datetime] = "crawl") -> Rounds:
     """Rounds by crawl (``"crawl"``), by period (``"7d"`` or a timedelta) or by explicit times."""
-    if isinstance(every, str):
-        return by_crawl(timeline) if every == "crawl" else by_period(timeline, parse_period(every))
-    return by_period(timeline, every) if isinstance(every, timedelta) else by_times(timeline, every)
+    chosen = parse_rounds(every) if isinstance(every, str) else every
+    if isinstance(chosen, str):
+        return by_crawl(timeline)
+    return by_period(timeline, chosen) if isinstance(chosen, timedelta) else by_times(timeline, chosen)
 
 
 def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl", min_share: float = 1.0) -> Panel:

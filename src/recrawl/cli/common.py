@@ -37,8 +37,14 @@ def checked_period(text: str) -> str:
 
 
 def checked_rounds(text: str) -> str:
-    """``crawl``, or a period."""
-    return text if text == "crawl" else checked_period(text)
+    """``crawl``, a period, or times."""
+    from recrawl.panel import parse_rounds
+
+    try:
+        parse_rounds(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
 
 
 EveryOption = Annotated[
@@ -46,7 +52,7 @@ EveryOption = Annotated[
     typer.Option(
         "--every",
         metavar="PERIOD",
-        help="Rounds: 'crawl' as crawled, or a period such as 1h, 1d, 7d.",
+        help="Rounds: 'crawl' as crawled, a period such as 1h or 7d, or the times at which they end.",
         callback=checked_rounds,
     ),
 ]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Counts = NDArray[np.int32]
+PARTS = 256  #: a power of two, at most 256
 UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
 
 
@@ -151,34 +152,52 @@ def _per_page(
 def _anywhere(
     sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints
 ) -> tuple[NDArray[np.int32], int, int]:
-    """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment."""
+    """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment.
+
+    Sightings are first parted by the top bits of the link's id, so that each part's table fits the processor's cache.
+    """
     counts = np.full((2, len(at)), UNDEFINED, np.int32)
     for v in range(len(at)):
         if compared_with[v] >= 0:
             counts[0, v] = counts[1, v] = 0
-    size = 1 << 10
-    while size < 2 * len(sighted_link):
+    link, visit, start = _parted(sighted_link, sighted_visit)
+    size = 16
+    while size < 2 * np.max(np.diff(start)):
         size *= 2
-    table = np.empty(size, np.int64)
-    stamp = np.full(size, -1, np.int32)
-    earliest = np.empty(size, np.int64)
-    slot = np.empty(len(sighted_link), np.int64)
-    n_links = 0
-    for s in range(len(sighted_link)):
-        moment = at[sighted_visit[s] >> 1]
-        j = _slot(table, stamp, 0, sighted_link[s])
-        slot[s] = j
-        if stamp[j] != 0:
-            table[j], stamp[j], earliest[j] = sighted_link[s], 0, moment
-            n_links += 1
-        elif moment < earliest[j]:
-            earliest[j] = moment
-    n_distinct = 0
-    for s in range(len(sighted_link)):
-        v, kind = sighted_visit[s] >> 1, sighted_visit[s] & 1
-        if compared_with[v] >= 0 and at[v] == earliest[slot[s]]:
-            counts[kind, v] += 1
-            if stamp[slot[s]] == 0:
-                stamp[slot[s]] = 1  # counted
-                n_distinct += 1
+    table, earliest = np.empty(size, np.int64), np.empty(size, np.int64)
+    stamp, counted = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+    n_links = n_distinct = 0
+    for part in range(PARTS):
+        for s in range(start[part], start[part + 1]):
+            moment = at[visit[s] >> 1]
+            j = _slot(table, stamp, part, link[s])
+            if stamp[j] != part:
+                table[j], stamp[j], earliest[j] = link[s], part, moment
+                n_links += 1
+            elif moment < earliest[j]:
+                earliest[j] = moment
+        for s in range(start[part], start[part + 1]):
+            v, kind = visit[s] >> 1, visit[s] & 1
+            if compared_with[v] >= 0:
+                j = _slot(table, stamp, part, link[s])
+                if at[v] == earliest[j]:
+                    counts[kind, v] += 1
+                    n_distinct += counted[j] != part
+                    counted[j] = part
     return counts, n_distinct, n_links
+
+
+@njit(cache=True)
+def _parted(sighted_link: Ints, sighted_visit: Ints) -> tuple[Ints, Ints, Ints]:
+    """Sightings in the order of the top bits of the link's id, and where each part begins."""
+    start = np.zeros(PARTS + 1, np.int64)
+    for link in sighted_link:
+        start[((link >> 56) & (PARTS - 1)) + 1] += 1
+    start = np.cumsum(start)
+    place = start[:-1].copy()
+    links, visits = np.empty_like(sighted_link), np.empty_like(sighted_visit)
+    for s in range(len(sighted_link)):
+        part = (sighted_link[s] >> 56) & (PARTS - 1)
+        links[place[part]], visits[place[part]] = sighted_link[s], sighted_visit[s]
+        place[part] += 1
+    return links, visits, start

@@ -49,9 +49,12 @@ class LinkSets:
         if not len(self.digest):
             return np.full(len(digests), -1, np.int64)
         order = np.argsort(self.digest, kind="stable")
-        at = np.minimum(np.searchsorted(self.digest, digests, sorter=order), len(order) - 1)
-        found = order[at]
-        return np.where(known & (self.digest[found] == digests), found, -1)
+        ascending = self.digest[order]
+        # Looked up in ascending order: at random, every step of every search would miss the cache.
+        asked = np.argsort(digests)
+        at = np.empty(len(digests), np.int64)
+        at[asked] = np.minimum(np.searchsorted(ascending, digests[asked]), len(order) - 1)
+        return np.where(known & (ascending[at] == digests), order[at], -1)
 
 
 @dataclass(frozen=True)
