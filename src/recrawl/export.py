@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from recrawl import panel
 from recrawl.history import History
+from recrawl.history.summary import MEANINGS
 from recrawl.visits import Outcome
 
 VISITS_AT_ONCE = 200_000
 LINKS_AT_ONCE = 2_000_000
-MEANINGS = ("previous", "page", "anywhere")
 _STORED = ("content_bytes", "text_bytes", "text_quality", "relevance", "content_type", "title", "note")
 
 

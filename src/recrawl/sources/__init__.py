@@ -28,24 +28,21 @@ class Source:
     """One kind of input."""
 
     name: str
-    what: str
     shape: Shape
     looks_like: Callable[[bytes], bool]  # given the first bytes, without compression
     read: Callable[..., object]
 
 
 ALL = (
-    Source("warc", "WARC 1.0/1.1, plain, .gz or .zst", Shape.RECORDS, framing.looks_like, warc.read),
-    Source("wacz", "WACZ", Shape.WHOLE, lambda head: head.startswith(b"PK\x03\x04"), wacz.read),
-    Source(
-        "parquet", "visit records as Parquet", Shape.WHOLE, lambda head: head.startswith(b"PAR1"), table.read_parquet
-    ),
-    Source("cdx", "CDX index, 6 to 11 fields", Shape.LINES, cdx.looks_like_cdx, cdx.read_cdx),
-    Source("cdxj", "CDXJ index", Shape.LINES, cdx.looks_like_cdxj, cdx.read_cdxj),
-    Source("timemap", "TimeMap, link format or JSON", Shape.WHOLE, timemap.looks_like, timemap.read),
-    Source("jsonl", "visit records, one JSON object a line", Shape.LINES, jsonl.looks_like, jsonl.read),
-    Source("lbla", "the LBLA authors' table", Shape.WHOLE, lbla.looks_like, lbla.read),
-    Source("csv", "visit records as CSV", Shape.WHOLE, table.looks_like_csv, table.read_csv),
+    Source("warc", Shape.RECORDS, framing.looks_like, warc.read),
+    Source("wacz", Shape.WHOLE, lambda head: head.startswith(b"PK\x03\x04"), wacz.read),
+    Source("parquet", Shape.WHOLE, lambda head: head.startswith(b"PAR1"), table.read_parquet),
+    Source("cdx", Shape.LINES, cdx.looks_like_cdx, cdx.read_cdx),
+    Source("cdxj", Shape.LINES, cdx.looks_like_cdxj, cdx.read_cdxj),
+    Source("timemap", Shape.WHOLE, timemap.looks_like, timemap.read),
+    Source("jsonl", Shape.LINES, jsonl.looks_like, jsonl.read),
+    Source("lbla", Shape.WHOLE, lbla.looks_like, lbla.read),
+    Source("csv", Shape.WHOLE, table.looks_like_csv, table.read_csv),
 )
 
 #: Beginnings of files that are known and not read, with the way out.
