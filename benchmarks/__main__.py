@@ -17,7 +17,7 @@ from benchmarks.measure import Row
 
 def rows(quick: bool) -> Iterator[Row]:
     yield from start.run()
-    yield from warc_import.run(500 if quick else 3_000, 64 << 10)
+    yield from warc_import.run(500 if quick else 8_000, 64 << 10)
     yield from warc_import.run(500 if quick else 6_000, 0)
     yield from disk.run(5_000 if quick else 50_000)
     yield from novelty.run(20_000 if quick else novelty.PAPERS_PAGES)

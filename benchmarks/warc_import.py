@@ -35,9 +35,9 @@ def run(n_pages: int, html_bytes: int) -> Iterator[Row]:
         file = folder / "crawl.warc.gz"
         n = write(file, n_pages, html_bytes)
         size = f"{html_bytes >> 10} KiB pages" if html_bytes else "bare made-up pages (about 4 KiB)"
-        bare = n / best_of(3, lambda: bare_loop(file))
-        ours = n / best_of(3, lambda: imported(file, folder / "one", 1))
-        two = n / best_of(3, lambda: imported(file, folder / "two", 2))
+        bare = n / best_of(2, lambda: bare_loop(file))
+        ours = n / best_of(2, lambda: imported(file, folder / "one", 1))
+        two = n / best_of(2, lambda: imported(file, folder / "two", 2))
         slow = n / best_of(1, lambda: warcio_loop(file))
         yield Row(f"WARC import of {n:,} {size}, one core", ours, "pages/s")
         yield Row(f"  a bare fastwarc + selectolax loop, {size}", bare, "pages/s")
