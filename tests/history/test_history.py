@@ -222,7 +222,10 @@ def test_the_tables_are_plain_parquet_for_others(history: History) -> None:
 
 def test_traps_are_flagged_and_kept(history: History) -> None:
     history.add([visit(0, "x/x/x/x", "fine")])
-    assert summary(history).traps == 1
+    history.add([Visit(url="https://e.org/y/y/y", at=day(5), links=[])])
+    assert summary(history).traps == 2
+    assert summary(history.as_of(day(1))).traps == 1
+    assert summary(history.as_of(day(-1))).traps == 0
     assert summary(history).links == 2
 
 

@@ -97,12 +97,11 @@ class History:
         traps = self.store.read("urls", ["id"], ds.field("trap"))["id"].to_numpy()
         if not len(traps):
             return 0
-        shown = self.timeline.links[self.timeline.links >= 0]
         sets = self.timeline.sets
-        seen = np.isin(traps, self.timeline.pages)
-        for i in np.unique(shown) if not seen.all() else ():
-            seen |= np.isin(traps, sets.links[sets.start[i] : sets.start[i + 1]])
-        return int(seen.sum())
+        is_shown = np.zeros(len(sets.digest), np.bool_)
+        is_shown[self.timeline.links[self.timeline.links >= 0]] = True
+        links = sets.links[np.repeat(is_shown, np.diff(sets.start))]
+        return int((np.isin(traps, links) | np.isin(traps, self.timeline.pages)).sum())
 
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
