@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl.errors import NotEnoughData
-from recrawl.history import History, Timeline, count_new
+from recrawl.history import History, LinkSets, Timeline, count_new
 from recrawl.urls import domain_depth, path_depth
 from recrawl.visits import Outcome, parse_at
 
@@ -42,11 +43,46 @@ class Panel:
     content_changed: Floats  # 1 where the text digest differs from the previous round's, else 0
     base: dict[str, Floats] = field(default_factory=dict)  # every static page feature, by its name in `BASE`
     terms: Ints | None = None  # digest of the words seen, as in the tables texts and vectors; 0 where not known
+    links: Ints | None = None  # which of `sets` was seen; -1 where not known
+    sets: LinkSets | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Pages and rounds."""
         return (len(self.page), len(self.rounds))
+
+    def window(self, start: int, stop: int, min_share: float = 0.0) -> Panel:
+        """The rounds from `start` up to `stop`, as if no others had been crawled: in the first of them nothing is new.
+
+        `min_share` keeps the pages that were seen in at least this share of them, and in one at least.
+        """
+        seen = ~np.isnat(self.at[:, start:stop])
+        pages = np.flatnonzero(seen.sum(axis=1) >= max(1.0, min_share * (stop - start) - 1e-9))
+
+        def cut(matrix: NDArray[Any]) -> NDArray[Any]:
+            return np.ascontiguousarray(matrix[pages, start:stop])
+
+        def compared(matrix: Floats, known: NDArray[np.bool_]) -> Floats:
+            # What it is compared with must lie within the window, too: not up to the first time that it is known there.
+            first_known = np.cumsum(known[pages, start:stop], axis=1) <= 1
+            return np.where(first_known, np.nan, cut(matrix)).astype(np.float32)
+
+        looked = ~np.isnat(self.at)
+        has_links = looked if self.links is None else looked & (self.links >= 0)
+
+        return Panel(
+            page=self.page[pages],
+            url=self.url.take(pa.array(pages)),
+            rounds=self.rounds[start:stop],
+            at=cut(self.at),
+            n_new_internal=compared(self.n_new_internal, has_links),
+            n_new_external=compared(self.n_new_external, has_links),
+            content_changed=compared(self.content_changed, looked),
+            base={name: cut(matrix) for name, matrix in self.base.items()},
+            terms=None if self.terms is None else cut(self.terms),
+            links=None if self.links is None else cut(self.links),
+            sets=self.sets,
+        )
 
 
 @dataclass(frozen=True)
@@ -184,6 +220,8 @@ def _fill(history: History, seen: Timeline, rounds: Rounds, of_round: Ints) -> P
     at[row, of_round] = seen.at.view("datetime64[us]")
     terms = np.zeros(shape, np.int64)
     terms[row, of_round] = seen.rows["terms"].fill_null(0).to_numpy()
+    links = np.full(shape, -1, np.int64)
+    links[row, of_round] = seen.links
     return Panel(
         page=pages,
         url=url,
@@ -194,4 +232,6 @@ def _fill(history: History, seen: Timeline, rounds: Rounds, of_round: Ints) -> P
         content_changed=matrix(seen.text_changed, seen.text_changed < 0),
         base={name: base[name] for name in BASE},
         terms=terms,
+        links=links,
+        sets=seen.sets,
     )

@@ -6,7 +6,7 @@ import codecs
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
@@ -58,15 +58,14 @@ def _html_page(utf8: bytes, content_bytes: int, url: str, redirect: list[str]) -
     if is_too_costly(utf8):
         raise BadRecord("too costly to parse", f"tags nested too deep, or too many, on {url[:200]}")
     tree = LexborHTMLParser(utf8)
-    base = tree.head.css_first("base[href]") if tree.head is not None else None
+    head = _Head.of(tree)
     hrefs = [node.attributes.get("href") for node in tree.css("a[href],area[href]")]
-    title = tree.head.css_first("title") if tree.head is not None else None
     text, own_text = _texts(tree)
     return ParsedPage(
         content_bytes=content_bytes,
-        hrefs=redirect + _refresh(tree) + [href for href in hrefs if href and not _STAYS.match(href)],
-        base=_base(base.attributes.get("href") if base is not None else None, url),
-        title=" ".join(title.text().split())[:500] or None if title is not None else None,
+        hrefs=redirect + head.refresh + [href for href in hrefs if href and not _STAYS.match(href)],
+        base=_base(head.base, url),
+        title=head.title,
         text=text,
         text_digest=f"{collapsed(own_text)[0]:016x}",
         text_bytes=collapsed(text)[1],
@@ -99,13 +98,32 @@ _STAYS = re.compile(r"\s*(?:#|javascript:|data:|mailto:|tel:)", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+(?:url\s*=\s*)?+['\"]?+([^'\"]+)", re.IGNORECASE)
 
 
-def _refresh(tree: LexborHTMLParser) -> list[str]:
-    for node in tree.head.css("meta[http-equiv]") if tree.head is not None else ():
-        attributes = node.attributes
-        if (attributes.get("http-equiv") or "").strip().lower() == "refresh":
-            match = _REFRESH.match(attributes.get("content") or "")
-            return [match[1].strip()] if match else []
-    return []
+@dataclass(slots=True)
+class _Head:
+    """What the head of a page says: the first of each counts. Found with one query, as each costs a walk through the head."""
+
+    base: str | None = None
+    title: str | None = None
+    refresh: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, tree: LexborHTMLParser) -> _Head:
+        found, seen = cls(), set()
+        for node in tree.head.css("base[href],title,meta[http-equiv]") if tree.head is not None else ():
+            kind = node.tag
+            if kind in seen:
+                continue
+            if kind == "title":
+                found.title = " ".join(node.text().split())[:500] or None
+            elif kind == "base":
+                found.base = node.attributes.get("href")
+            elif (node.attributes.get("http-equiv") or "").strip().lower() == "refresh":
+                match = _REFRESH.match(node.attributes.get("content") or "")
+                found.refresh = [match[1].strip()] if match else []
+            else:
+                continue
+            seen.add(kind)
+        return found
 
 
 # -- charsets ---------------------------------------------------------------------------------------------------------

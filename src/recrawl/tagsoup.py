@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+from numba import njit
+
 MAX_WORK = 300_000_000  #: steps that a page may cost beyond its length; about a second
 MAX_TAGS = 4_000_000
 FEW_TAGS, FEW_REPEATS = 20_000, 1_000  #: with fewer tags, and fewer that can be repeated, no page is costly
@@ -24,17 +27,40 @@ _WITHIN_ITEMS = _FORMATTING | {"div", "span", "address"}  # what an item left op
 _LOOK_BACK = 64  # open tags among which the one that a tag closes is looked for
 
 
-#: Formatting tags with attributes and others of such a shape: quick to look for.
-_LIKE_FORMATTING = re.compile(rb"<[BbCcEeFfIiNnSsTtUu][A-Za-z]{0,5}[\s/]")
+#: Letters that formatting tags begin with.
+_LIKE_FORMATTING = np.zeros(256, np.bool_)
+_LIKE_FORMATTING[list(b"BbCcEeFfIiNnSsTtUu")] = True
+_LONGEST = max(map(len, _FORMATTING))
 
 
 def is_too_costly(utf8: bytes) -> bool:
     """Whether the parser would need too long for a page; ordinary pages are told by a quick look."""
     n_tags = utf8.count(b"<")
-    few_repeats = n_tags < FEW_REPEATS or len(_LIKE_FORMATTING.findall(utf8)) < FEW_REPEATS
+    few_repeats = (
+        n_tags < FEW_REPEATS or _n_like_formatting(np.frombuffer(utf8, np.uint8), _LIKE_FORMATTING) < FEW_REPEATS
+    )
     if few_repeats and n_tags < FEW_TAGS and len(utf8) < LONG_TAG:
         return False
     return parsing_work(utf8.decode("utf-8", "replace")) > MAX_WORK
+
+
+@njit(cache=True, nogil=True)
+def _n_like_formatting(  # type: ignore[no-untyped-def]
+    utf8, opens
+):
+    """Tags with attributes that may be formatting ones, told by their first letter and their length."""
+    n = at = 0
+    stop = len(utf8) - 2
+    while at < stop:
+        if utf8[at] == 60 and opens[utf8[at + 1]]:
+            end = at + 2
+            while end < stop and end - at <= _LONGEST and (utf8[end] | 32) >= 97 and (utf8[end] | 32) <= 122:
+                end += 1
+            n += utf8[end] == 47 or utf8[end] == 32 or 9 <= utf8[end] <= 13
+            at = end
+        else:
+            at += 1
+    return n
 
 
 def parsing_work(html: str) -> int:

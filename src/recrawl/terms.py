@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recrawl.hashing import hash64  # noqa: F401 - used by the examples
+from recrawl.hashing import hash64
 from recrawl.hashing_arrays import hash_slice
 
 MIN_LENGTH = 3  # characters of a word
@@ -109,8 +109,9 @@ def collapsed(text: str) -> tuple[int, int]:
     True
     """
     utf8 = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
-    key, length = _collapsed(utf8)
-    return int(key), int(length)
+    kept = np.empty(len(utf8), np.uint8)
+    length = _collapse(utf8, kept)
+    return hash64(kept[:length].tobytes()), length
 
 
 @njit(cache=True, nogil=True)
@@ -133,13 +134,17 @@ def _is_space(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _collapsed(  # type: ignore[no-untyped-def]
-    utf8,
+def _collapse(  # type: ignore[no-untyped-def]
+    utf8, kept
 ):
-    kept = np.empty(len(utf8), np.uint8)
     n = at = 0
     while at < len(utf8):
         byte = utf8[at]
+        if 32 < byte < 0x80:  # most characters
+            kept[n] = byte
+            n += 1
+            at += 1
+            continue
         width = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
         if _is_space(utf8, at, byte):
             if n and kept[n - 1] != 32:
@@ -150,9 +155,7 @@ def _collapsed(  # type: ignore[no-untyped-def]
                 kept[n] = utf8[i]
                 n += 1
         at += width
-    if n and kept[n - 1] == 32:
-        n -= 1
-    return np.int64(hash_slice(kept, 0, n)), n
+    return n - 1 if n and kept[n - 1] == 32 else n
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from recrawl.cli import archive, compact, demo, export, importing, info, show, stats, synth
+from recrawl.cli import archive, compact, demo, evaluate, export, importing, info, predict, show, stats, synth, train
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (demo, importing, archive, info, show, stats, synth, export, compact):
+for module in (demo, importing, archive, info, show, stats, train, predict, evaluate, synth, export, compact):
     module.register(app)
 
 

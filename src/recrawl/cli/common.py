@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
@@ -117,6 +117,26 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def steps(first: str) -> Iterator[Callable[[str], None]]:
+    """A sign of life that tells the step at hand, and how long the work has taken, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda what: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, transient=True, console=_stderr()) as progress:
+        task = progress.add_task(first)
+        yield lambda what: progress.update(task, description=what)
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 @contextmanager

@@ -34,7 +34,9 @@ FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif'
 def mean_figure(empirical: Empirical) -> Figure:
     """Mean number of new links per page, round by round."""
     overall = mean([row.mean for row in empirical.round_counts if row.links == "all"])
-    figure = _figure(f"A page gains {number(overall)} links per round on average", "round", "new links per page (mean)")
+    figure = blank_figure(
+        f"A page gains {number(overall)} links per round on average", "round", "new links per page (mean)"
+    )
     for links in COLOURS:
         rows = [row for row in empirical.round_counts if row.links == links]
         figure.add_scatter(
@@ -49,7 +51,7 @@ def mean_figure(empirical: Empirical) -> Figure:
 def none_figure(empirical: Empirical) -> Figure:
     """Share of pages without new links, round by round."""
     overall = mean([row.none_rate for row in empirical.round_counts if row.links == "all"])
-    figure = _figure(f"{percent(overall)} of pages gain no link in a round", "round", "pages without new links")
+    figure = blank_figure(f"{percent(overall)} of pages gain no link in a round", "round", "pages without new links")
     for links in COLOURS:
         rows = [row for row in empirical.round_counts if row.links == links]
         figure.add_scatter(
@@ -63,7 +65,7 @@ def rate_figure(empirical: Empirical) -> Figure:
     """Histogram of the share of rounds in which a page gains links (LBLA Fig. 4)."""
     never = {row.links: percent(row.share) for row in empirical.change_rates if row.rate == 0}
     title = "Pages that never gain links: " + ", ".join(f"{share} ({links})" for links, share in never.items())
-    figure = _figure(title, "share of rounds in which the page gained links", "share of pages")
+    figure = blank_figure(title, "share of rounds in which the page gained links", "share of pages")
     for links in SIDES:
         rows = [row for row in empirical.change_rates if row.links == links]
         figure.add_bar(
@@ -85,7 +87,7 @@ def flow_figure(empirical: Empirical, links: Links) -> Figure:
     flows = [flow for flow in flows if flow.from_round in shown]
     stay = mean([row.stay_rate for row in empirical.group_stays if row.links == links])
     title = f"{percent(stay)} of pages keep their group by new {links} links from round to round"
-    figure = _figure(title if shown == known else f"{title} (the last {len(shown)} rounds are drawn)", "", "")
+    figure = blank_figure(title if shown == known else f"{title} (the last {len(shown)} rounds are drawn)", "", "")
     figure.add_trace(_sankey(flows, links))
     for i, round in enumerate(shown):
         figure.add_annotation(text=f"round {round}", x=i / (len(shown) - 1), y=-0.06, showarrow=False, font_size=11)
@@ -126,7 +128,7 @@ def ccdf_figure(empirical: Empirical, links: Links) -> Figure:
     last = curves[-1]
     gaining, most = percent(last.share[0]), f"{last.at_least[-1]:,}"
     title = f"{gaining} of pages gain {links} links in round {last.round}, the richest {most}"
-    figure = _figure(title, f"new {links} links, at least", "share of pages", height=440)
+    figure = blank_figure(title, f"new {links} links, at least", "share of pages", height=440)
     for i, curve in enumerate(curves):
         figure.add_scatter(
             x=curve.at_least,
@@ -145,7 +147,7 @@ def law_figure(links: Links, part: Part) -> Figure:
     best = part.best
     title = f"{links.capitalize()} links, {part.name}"
     title += f": the {best.law} is closest" if best else ""
-    figure = _figure(title, f"new {links} links, at least", f"share of pages in the {part.name}", height=440)
+    figure = blank_figure(title, f"new {links} links, at least", f"share of pages in the {part.name}", height=440)
     figure.add_scatter(
         x=part.x,
         y=part.share,
@@ -172,9 +174,9 @@ def domain_figure(empirical: Empirical) -> Figure:
     """Pages per top-level domain (LBLA Fig. 2)."""
     first = empirical.domains[0]
     title = f"{percent(first.share)} of pages are in {first.domain}"
-    figure = _figure(title, "top-level domain", "pages")
+    figure = blank_figure(title, "top-level domain", "pages")
     return figure.add_bar(
-        x=[_shown(row.domain) for row in empirical.domains],
+        x=[plotly_text(row.domain) for row in empirical.domains],
         y=[row.n_pages for row in empirical.domains],
         customdata=[row.share for row in empirical.domains],
         marker_color=COLOURS["internal"],
@@ -185,7 +187,7 @@ def domain_figure(empirical: Empirical) -> Figure:
 def extreme_figure(empirical: Empirical, links: Links) -> Figure:
     """The most extreme pages over time (LBLA Fig. 6)."""
     title = f"New {links} links of the most extreme pages over time"
-    figure = _figure(title, "round", f"new {links} links", height=440)
+    figure = blank_figure(title, "round", f"new {links} links", height=440)
     known = sorted({row.round for row in empirical.round_counts})
     for rank, row in enumerate(empirical.extreme_pages, 1):
         series = row.internal if links == "internal" else row.external
@@ -195,7 +197,7 @@ def extreme_figure(empirical: Empirical, links: Links) -> Figure:
             name=f"page {rank}",
             mode="lines+markers",
             line_color=PALETTE[(rank - 1) % len(PALETTE)],
-            hovertemplate=f"{_shown(row.url)}<br>round %{{x}}: %{{y:,}} new {links} links<extra></extra>",
+            hovertemplate=f"{plotly_text(row.url)}<br>round %{{x}}: %{{y:,}} new {links} links<extra></extra>",
         )
     return figure.update_xaxes(dtick=_step(empirical))
 
@@ -205,7 +207,7 @@ def gap_figure(empirical: Empirical) -> Figure:
     spans = empirical.gaps.spans if empirical.gaps else ()
     most = max(spans, key=lambda span: span.n_gaps)
     title = f"{percent(most.share)} of visits come {most.span} after the page's previous one"
-    figure = _figure(title, "time between two visits of a page", "share of gaps")
+    figure = blank_figure(title, "time between two visits of a page", "share of gaps")
     return figure.add_bar(
         x=[span.span for span in spans],
         y=[span.share for span in spans],
@@ -218,7 +220,7 @@ def gap_figure(empirical: Empirical) -> Figure:
 def gap_cdf_figure(empirical: Empirical) -> Figure:
     """The share of gaps of at most so many days."""
     days, share = (empirical.gaps.cdf_days, empirical.gaps.cdf_share) if empirical.gaps else ((), ())
-    figure = _figure("Share of gaps up to a length", "days between two visits of a page", "share of gaps")
+    figure = blank_figure("Share of gaps up to a length", "days between two visits of a page", "share of gaps")
     figure.add_scatter(
         x=days,
         y=share,
@@ -233,7 +235,7 @@ def gap_cdf_figure(empirical: Empirical) -> Figure:
 def capture_figure(empirical: Empirical) -> Figure:
     """When each page of a sample was visited, first come first (HACS Fig. 3)."""
     pages = empirical.captured_pages
-    figure = _figure(
+    figure = blank_figure(
         f"Visits to {len(pages):,} pages picked at random, by first visit", "time of the visit", "page", height=480
     )
     for name, dots, colour in (
@@ -251,7 +253,8 @@ def capture_figure(empirical: Empirical) -> Figure:
     return figure.update_yaxes(showgrid=False)
 
 
-def _figure(title: str, x: str, y: str, height: int = 400) -> Figure:
+def blank_figure(title: str, x: str, y: str, height: int = 400) -> Figure:
+    """A figure in the style of all pages, with named axes and nothing drawn yet."""
     from plotly.graph_objects import Figure
 
     axis = {"gridcolor": GRID, "zeroline": False, "linecolor": GRID, "ticks": "outside", "tickcolor": GRID}
@@ -304,7 +307,7 @@ def _shade(i: int, n: int) -> str:
     return f"rgb({','.join(map(str, mixed))})"
 
 
-def _shown(text: str) -> str:
+def plotly_text(text: str) -> str:
     """Plotly reads some HTML in its texts and fills in %{…}: neither may come from a URL."""
     short = text if len(text) <= 90 else text[:60] + "…" + text[-29:]
     return escape(short).replace("%{", "%&#123;")

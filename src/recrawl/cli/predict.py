@@ -1,0 +1,187 @@
+"""``recrawl predict``: which pages will have new links next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    HistoryOption,
+    JsonOption,
+    console,
+    open_history,
+    print_json,
+    steps,
+    written,
+)
+from recrawl.cli.train import MODEL
+
+if TYPE_CHECKING:
+    from recrawl.models.predictor import Prediction, Predictor
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("predict")(predict)
+
+
+def predict(
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="FILE", help="The model that recrawl train made.")
+    ] = MODEL,
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    links: Annotated[
+        str, typer.Option("--by", help="Sort by new links of this kind: all, internal or external.")
+    ] = "all",
+    top: Annotated[int, typer.Option("--top", min=1, help="How many pages to show.")] = 20,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="URL", help="Why one page has its prediction.")
+    ] = None,
+    url: Annotated[
+        list[str] | None, typer.Option("--url", metavar="URL", help="Also a page never fetched; repeat it.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write every page as JSON lines, also .gz or .zst; - for stdout."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """What the next round will show on every known page: how many new links, with what probability, and why.
+
+    Pages seen once, or never with success, are predicted from their related pages, else from their site, else from all pages.
+    """
+    from recrawl.models.predictor import predict as run
+    from recrawl.models.saved import check_fits, load
+    from recrawl.urls import canonical
+
+    predictor = load(model)
+    opened = open_history(history, as_of)
+    check_fits(predictor, opened, model)
+    asked = [canonical(one) for one in (url or []) + ([explain] if explain else [])]
+    with steps("what was new in each round") as on_step:
+        found = run(predictor, opened, asked, on_step)
+    kind = links if links in found else next(iter(found))
+    if links not in found and links != "all":
+        raise typer.BadParameter(f"--by {links!r}: the model predicts {', '.join(found)}")
+    if explain:
+        _explain(predictor, found, asked[-1], json)
+        return
+    if out:
+        with written(out) as stream:
+            for row in _rows(predictor, found, kind, None):
+                stream.write(_line(row))
+        if out != "-":
+            console().print(f"every page with its prediction: {out}", markup=False)
+        return
+    if json:
+        for row in _rows(predictor, found, kind, None):
+            print_json(row)
+        return
+    _table(predictor, found, kind, top)
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    import orjson
+
+    return orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+
+def _order(found: Mapping[Any, Prediction], kind: str, top: int | None) -> Any:
+    import numpy as np
+
+    order = np.argsort(-found[kind].expected, kind="stable")
+    return order if top is None else order[:top]
+
+
+def _rows(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int | None) -> Any:
+    """One record a page, the most promising first."""
+    from recrawl.models.predictor import BASES
+    from recrawl.models.reasons import reasons
+
+    order = _order(found, kind, top)
+    urls = found[kind].panel.url
+    for start in range(0, len(order), 10_000):
+        pages = order[start : start + 10_000]
+        why = reasons(predictor, found[kind], pages)
+        for i, page in enumerate(pages):
+            row: dict[str, Any] = {"rank": start + i + 1, "url": urls[int(page)].as_py()}
+            for name, told in found.items():
+                row[f"expected_new_{name}"] = round(float(told.expected[page]), 4)
+                row[f"probability_{name}"] = round(float(told.probability[page]), 4)
+                row[f"interval_{name}"] = [int(told.low[page]), int(told.high[page])]
+            row["basis"] = BASES[found[kind].basis[page]]
+            row["reasons"] = [str(reason) for reason in why[i]]
+            yield row
+
+
+def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int) -> None:
+    from rich.table import Table
+
+    table = Table("page", *(f"{name}" for name in found), "any", "80%", "why", pad_edge=False)
+    for column in range(1, len(found) + 3):
+        table.columns[column].justify = "right"
+    for row in _rows(predictor, found, kind, top):
+        low, high = row[f"interval_{kind}"]
+        counts = [f"{row[f'expected_new_{name}']:.2g}" for name in found]
+        table.add_row(
+            row["url"], *counts, f"{row[f'probability_{kind}']:.0%}", f"{low}-{high}", "; ".join(row["reasons"][:2])
+        )
+    screen = console()
+    when = str(found[kind].panel.rounds[-1])[:16].replace("T", " ")
+    table.title, table.title_justify = f"new links expected in the round after {when} UTC", "left"
+    screen.print(table)
+    import numpy as np
+
+    sums = ", ".join(f"{np.sum(told.expected):,.0f} {name}" for name, told in found.items())
+    screen.print(
+        f"{len(found[kind].expected):,} pages, {sums} new links expected in all; all of them: --out FILE", markup=False
+    )
+
+
+def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, json: bool) -> None:
+    """One page with all that is said of it."""
+    import numpy as np
+
+    from recrawl.models.predictor import BASES
+    from recrawl.models.reasons import reasons
+    from recrawl.urls import page_id
+
+    first = next(iter(found.values()))
+    page = int(np.searchsorted(first.panel.page, page_id(url)))
+    told: dict[str, Any] = {"url": url}
+    for name, prediction in found.items():
+        rank = int((prediction.expected > prediction.expected[page]).sum()) + 1
+        told[name] = {
+            "expected": round(float(prediction.expected[page]), 4),
+            "probability": round(float(prediction.probability[page]), 4),
+            "interval": [int(prediction.low[page]), int(prediction.high[page])],
+            "rank": rank,
+            "of": len(prediction.expected),
+            "basis": BASES[prediction.basis[page]],
+            "reasons": [
+                {"words": reason.words, "effect": round(reason.effect, 4)}
+                for reason in reasons(predictor, prediction, np.array([page]), 7)[0]
+            ],
+        }
+    if json:
+        print_json(told)
+        return
+    screen = console()
+    screen.print(url, markup=False, style="bold")
+    for name in found:
+        one = told[name]
+        low, high = one["interval"]
+        screen.print(
+            f"{name} links: {one['expected']:.2g} expected, {one['probability']:.0%} likely to have any, "
+            f"80% between {low} and {high}; rank {one['rank']:,} of {one['of']:,}; from {one['basis']}",
+            markup=False,
+        )
+        for reason in one["reasons"][:3]:
+            screen.print(f"  {reason['effect']:+8.2g}  {reason['words']}", markup=False)

@@ -1,0 +1,102 @@
+"""``recrawl train``: learn from a history which pages gain links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    EveryOption,
+    HistoryOption,
+    JsonOption,
+    SeedOption,
+    console,
+    open_history,
+    print_json,
+    steps,
+)
+
+if TYPE_CHECKING:
+    from recrawl.models.predictor import Predictor
+
+MODEL = "./model.recrawl"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("train")(train)
+
+
+def train(
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes.")] = MODEL,
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    every: EveryOption = "crawl",
+    rounds: Annotated[int, typer.Option("--rounds", min=2, help="Learn from the last so many rounds.")] = 60,
+    links: Annotated[
+        str, typer.Option("--links", help="internal, external, all, or several with commas.")
+    ] = "internal,external,all",
+    features: Annotated[
+        str, typer.Option("--features", help="default, look-back-look-around, summaries, everything or static.")
+    ] = "default",
+    learner: Annotated[
+        str,
+        typer.Option("--learner", help="forecast, hurdle, poisson, extra-trees, lightgbm, … (a wrong name lists all)."),
+    ] = "forecast",
+    look_back: Annotated[int, typer.Option("--look-back", min=0, max=8, help="Single past rounds to look at.")] = 8,
+    related: Annotated[int, typer.Option("--related", min=1, help="Related pages of each page.")] = 30,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Learn which pages gain new links, and tell how right the same model was one round earlier.
+
+    The model is one file, without pickle, with a card that says what it was trained on. Use it with: recrawl predict.
+    """
+    from recrawl.cli.evaluate import chosen
+    from recrawl.models.learners import named
+    from recrawl.models.predictor import Recipe
+    from recrawl.models.predictor import train as run
+    from recrawl.models.saved import save
+    from recrawl.targets import LINKS
+
+    named(learner)
+    recipe = Recipe(every, features, learner, chosen("--links", links, LINKS), look_back, rounds, related, seed)
+    opened = open_history(history, as_of)
+    with steps("what was new in each round") as on_step:
+        predictor = run(opened, recipe, on_step)
+        told = save(predictor, out)
+    if json:
+        print_json(
+            {
+                "model": out,
+                **{key: told[key] for key in ("window", "n_pages", "n_rounds", "recipe", "versions")},
+                "scores": predictor.scores,
+            }
+        )
+        return
+    from rich.text import Text
+
+    screen = console()
+    screen.print(score_table(predictor))
+    screen.print(
+        Text(
+            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds up to {predictor.window[1]}: {out}\n"
+            f"next: recrawl predict --model {out}"
+        )
+    )
+
+
+def score_table(predictor: Predictor) -> Any:
+    """How right the model was one round earlier, beside the simple baselines."""
+    from rich.table import Table
+
+    table = Table("new links", "Spearman", "average-count", "previous-count", "area", "expected", "found", "pages")
+    table.title, table.title_justify = "the same model one round earlier", "left"
+    for links, scores in predictor.scores.items():
+        if scores:
+            cells = (f"{scores[name]:.3f}" for name in ("spearman", "spearman_average", "spearman_previous", "area"))
+            table.add_row(links, *cells, *(f"{scores[name]:,.0f}" for name in ("expected", "found", "n_pages")))
+    return table if table.row_count else "too few rounds to see how right the model would have been one round earlier"

@@ -1,0 +1,113 @@
+"""How far each set of features carries: the papers' ladders for the link change rate (Figs. 9, 10) and for presence (Fig. 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recrawl import metrics
+from recrawl.experiments.protocol import Predicted, Task, by_pages, by_time, fit_predict, tuned
+from recrawl.experiments.settings import Settings
+from recrawl.features import Feature, Features, Known, everything, static_network, static_page, vector
+from recrawl.models.learners import Learner, named
+from recrawl.targets import HasNewLinks, LinkChangeRate, Links, Target
+
+Row = dict[str, Any]
+
+#: The papers' names of the sets (section 6.1) → what is in them.
+FEATURE_SETS = {
+    "SP": static_page(),
+    "SPsem": static_page() + vector(),
+    "SP+SN": static_page() + static_network(),
+    "SPsem+SN": static_page() + vector() + static_network(),
+}
+
+
+def feature_ladder(known: Known, settings: Settings) -> Iterator[Row]:
+    """The link change rate from what the first round shows, set by set, beside the baseline that always says 0."""
+    for links in settings.links:
+        target = LinkChangeRate(links)
+        for seed in settings.seeds:
+            for learner in ("hist-gradient-boosting", "extra-trees"):
+                for name, features in FEATURE_SETS.items():
+                    task = by_pages(known, target, features, seed, features_of=1)
+                    yield scored(task, named(learner), settings, seed=seed, features=name, history=0)
+            task = by_pages(known, target, FEATURE_SETS["SP"], seed, features_of=1)
+            yield scored(task, named("always-zero"), settings, seed=seed, features="none", history=0)
+
+
+def history_ladder(known: Known, settings: Settings) -> Iterator[Row]:
+    """Whether a page will have new links, with 0 to 8 rounds of history, beside the previous count."""
+    for links in settings.links:
+        target = HasNewLinks(links)
+        for seed in settings.seeds:
+            for history in settings.histories(known.panel.shape[1]):
+                features = everything(history, papers_rate=settings.papers_rate)
+                task = settings_task(known, target, features, settings, seed)
+                row = scored(
+                    task, named(settings.presence_learner), settings, seed=seed, features="all", history=history
+                )
+                yield row | {"history": history, "n_columns": len(features)}
+            baseline = named("previous-count")
+            task = settings_task(known, target, baseline_features(baseline, links), settings, seed)
+            yield scored(task, baseline, settings, seed=seed, features="previous-count", history=1)
+
+
+def settings_task(known: Known, target: Target, features: Features, settings: Settings, seed: int) -> Task:
+    """The rows of the split that was asked for."""
+    if settings.split == "time":
+        return by_time(known, target, features, max_rounds=settings.max_rounds, seed=seed)
+    return by_pages(known, target, features, seed)
+
+
+def baseline_features(learner: Learner, links: Links) -> Features:
+    """The only column that a baseline looks at."""
+    column = {
+        "previous": Feature(f"new_{links}", lag=1),
+        "average": Feature(f"mean_{links}", lag=1),
+        "content-change-rate": Feature("content_change_rate", lag=1),
+    }
+    return (column[learner.column],) if learner.column else (Feature("path_depth"),)
+
+
+def learnt(task: Task, learner: Learner, settings: Settings, seed: int, history: int) -> Predicted:
+    """The learner, tuned, taught and asked."""
+    model = tuned(learner, task, history=history, seed=seed, quick=settings.quick, n_jobs=settings.n_jobs)
+    return fit_predict(settings.with_trees(model), task)
+
+
+def scored(task: Task, learner: Learner, settings: Settings, *, seed: int, features: str, history: int) -> Row:
+    """One row: what was predicted from what and how, and how well."""
+    found = learnt(task, learner, settings, seed, history)
+    return {
+        "target": task.target.name,
+        "links": task.target.links,
+        "features": features,
+        "learner": learner.name,
+        "split": settings.split if task.target.kind != "rate" else "pages",
+        "seed": seed,
+        "n_train": len(task.y_train),
+        "n_test": len(task.y_test),
+        **scores(task.target.kind, task.y_test, found),
+    }
+
+
+def scores(kind: str, truth: Any, found: Predicted) -> dict[str, float]:
+    """The scores that fit a kind of target."""
+    if kind == "presence":
+        known = metrics.classification_scores(truth, found.value)
+        if found.probability is not None:
+            known["log_loss"] = metrics.log_loss(truth, found.probability)
+            known["calibration_error"] = metrics.expected_calibration_error(truth, found.probability)
+        return known
+    known = metrics.regression_scores(truth, found.value) | {"spearman": metrics.spearman(truth, found.value)}
+    if found.distribution is not None:
+        known["log_likelihood"] = metrics.mean_log_likelihood(found.distribution, truth)
+    if kind == "number" and found.probability is not None:
+        known["log_loss"] = metrics.log_loss(truth > 0, found.probability)
+        known["calibration_error"] = metrics.expected_calibration_error(
+            (truth > 0).astype(np.float32), found.probability
+        )
+    return known

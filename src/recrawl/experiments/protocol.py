@@ -1,0 +1,178 @@
+"""How a prediction is judged: which rows a model learns from, how it is tuned, and which rows it is tested on.
+
+The papers (section 5.3) split the pages at random within one round. A crawler needs the other split as well: learn from the
+rounds up to now, predict the next one, for every page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GridSearchCV
+
+from recrawl.errors import NotEnoughData
+from recrawl.features import Features, Known
+from recrawl.features.sets import n_anchors
+from recrawl.models.learners import Learner
+from recrawl.models.rows import pooled
+from recrawl.targets import Target
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+TEST_SHARE, TUNE_SHARE = 0.25, 1 / 3  #: of all pages; of those that are left
+FOLDS = 5  #: of the cross-validation; the papers do not say, the authors' program has 5
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to learn from and to be tested on; `tune` is the part of `train` that settings are chosen on."""
+
+    train: Ints
+    tune: Ints
+    test: Ints
+
+
+@dataclass(frozen=True)
+class Task:
+    """A target with the rows to learn it from and the rows to predict."""
+
+    target: Target
+    features: Features
+    x_train: Floats
+    y_train: Floats
+    x_tune: Floats
+    y_tune: Floats
+    x_test: Floats
+    y_test: Floats
+    test_pages: Ints  # rows of the panel
+
+
+def page_split(n: int, seed: int) -> Split:
+    """A quarter of the pages for testing, a third of the rest for tuning (LBLA section 5.3).
+
+    >>> split = page_split(12, seed=0)
+    >>> len(split.test), len(split.tune), len(split.train)
+    (3, 3, 9)
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    n_test = round(TEST_SHARE * n)
+    train = order[n_test:]
+    return Split(train, train[: round(TUNE_SHARE * len(train))], order[:n_test])
+
+
+def by_pages(
+    known: Known,
+    target: Target,
+    features: Features,
+    seed: int,
+    of_round: int | None = None,
+    features_of: int | None = None,
+) -> Task:
+    """The papers' task: one round (the last), pages split at random.
+
+    `features_of`: the round before which the features are known, if that is not the predicted one. The link change rate of static
+    features is learnt from what the first round shows, so that all of the rate lies in its future.
+    """
+    last = known.panel.shape[1] - 1 if of_round is None else of_round
+    truth = target.values(known.panel, last)
+    pages = np.flatnonzero(~np.isnan(truth))
+    split = page_split(len(pages), seed)
+    if not len(split.train) or not len(split.test):
+        raise NotEnoughData(
+            f"{len(pages):,} pages with a known {target.name} in round {last} are too few to learn and to test"
+        )
+    x, y = known.matrix(features, features_of or last)[pages], truth[pages]
+    rows = (x[split.train], y[split.train], x[split.tune], y[split.tune], x[split.test], y[split.test])
+    return Task(target, features, *rows, pages[split.test])
+
+
+def by_time(
+    known: Known,
+    target: Target,
+    features: Features,
+    of_round: int | None = None,
+    *,
+    max_rounds: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """The crawler's task: learn from all rounds before one (the last), pooled, predict it for every page.
+
+    Pooling several past rounds keeps a model from memorising the pages of a single one. Settings are chosen on the newest
+    of them.
+    """
+    last = known.panel.shape[1] - 1 if of_round is None else of_round
+    first = 1 if max_rounds is None else max(1, last - max_rounds)
+    if last - first < 1:
+        raise NotEnoughData(
+            "at least three rounds are needed: one to look back on, one to learn from and one to predict"
+        )
+    x, y = pooled(known, target, features, range(first, last), seed)
+    newest_x, newest_y = pooled(known, target, features, [last - 1], seed)
+    truth = target.values(known.panel, last)
+    pages = np.flatnonzero(~np.isnan(truth))
+    if not len(y) or not len(pages):
+        raise NotEnoughData(f"no page with a known {target.name} in round {last}, or none before it")
+    return Task(target, features, x, y, newest_x, newest_y, known.matrix(features, last)[pages], truth[pages], pages)
+
+
+SCORING = {"rate": "r2", "number": "r2", "presence": "balanced_accuracy"}
+
+
+def tuned(learner: Learner, task: Task, *, history: int, seed: int, quick: bool, n_jobs: int) -> Any:
+    """The learner for a task with the papers' tuned settings (`quick`), or with those that cross-validation chooses."""
+    kind = task.target.kind
+    estimator = learner.for_columns(
+        n_anchors(task.features), kind, task.target.links, history, seed=seed, n_jobs=n_jobs
+    )
+    grid = learner.grid(kind)
+    few = len(task.y_tune) < 2 * FOLDS or (
+        kind == "presence" and min(np.bincount(task.y_tune.astype(int), minlength=2)) < FOLDS
+    )
+    if quick or not grid or few:
+        return estimator
+    search = GridSearchCV(estimator, grid, scoring=SCORING[kind], cv=FOLDS, refit=False, error_score=-np.inf)
+    search.fit(task.x_tune, task.y_tune)
+    return estimator.set_params(**search.best_params_)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a fitted model says of the test rows."""
+
+    value: Floats  # rate, class or expected number
+    probability: Floats | None  # of at least one new link, where the model tells
+    distribution: Any  # of the number, where the model tells
+    model: Any
+
+
+def fit_predict(model: Any, task: Task) -> Predicted:
+    """Learn from the training rows, predict the test rows."""
+    model.fit(task.x_train, task.y_train)
+    return predicted(model, task.target.kind, task.x_test)
+
+
+def predicted(model: Any, kind: str, x: Floats) -> Predicted:
+    """What a fitted model says of some rows."""
+    if kind == "presence":
+        probability = positive_probability(model, x)
+        return Predicted((probability >= 0.5).astype(np.float32), probability, None, model)
+    distribution = model.predict_distribution(x) if hasattr(model, "predict_distribution") else None
+    value = np.asarray(distribution.mean if distribution is not None else model.predict(x), np.float32)
+    chance = positive_probability(model, x) if hasattr(model, "predict_positive") else None
+    return Predicted(value, chance, distribution, model)
+
+
+def positive_probability(model: Any, x: Floats) -> Floats:
+    """The probability of at least one new link."""
+    if hasattr(model, "predict_positive"):
+        return np.asarray(model.predict_positive(x), np.float32)
+    by_class = np.asarray(model.predict_proba(x), np.float32)
+    at = np.flatnonzero(np.asarray(model.classes_) == 1)
+    return by_class[:, at[0]] if len(at) else np.zeros(len(x), np.float32)
+
+
+Progress = Callable[[str], None]

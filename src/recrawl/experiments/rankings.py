@@ -1,0 +1,135 @@
+"""Which ranking of the pages comes closest to the truth: the papers' Fig. 14, Table 4 and Fig. 15, on either split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl import metrics
+from recrawl.experiments.ladders import Row, baseline_features, learnt, scores, settings_task
+from recrawl.experiments.settings import Settings
+from recrawl.features import Features, Known, default, everything, look_back_look_around, static_network, static_page
+from recrawl.features.sets import related_rates
+from recrawl.models.learners import LEARNERS, named
+from recrawl.targets import HasNewLinks, LinkChangeRate, Links, NewLinkCount, Target
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One way to rank pages: a learner of a target from some features; its probability instead of its value, if it says so."""
+
+    name: str
+    paper: str | None
+    target: type[Target]
+    learner: str
+    features: str  # a name below
+    by_probability: bool = False
+
+
+RANKINGS = (
+    Ranking("link-change-rate trees, look-around only", "LCR-ET_LBLA", LinkChangeRate, "extra-trees", "lbla"),
+    Ranking("link-change-rate trees", "LCR-ET", LinkChangeRate, "extra-trees", "all"),
+    Ranking("has-new-links trees, LBLA", "NL-ET_LBLA", HasNewLinks, "extra-trees", "lbla"),
+    Ranking("has-new-links trees", "NL-ET", HasNewLinks, "extra-trees", "all"),
+    Ranking("probability of new links, trees", "PNL-ET", HasNewLinks, "extra-trees", "all", by_probability=True),
+    Ranking("new-link-count trees, LBLA", "NNL-ET_LBLA", NewLinkCount, "extra-trees", "lbla"),
+    Ranking("new-link-count trees", "NNL-ET", NewLinkCount, "extra-trees", "all"),
+    Ranking("new-link-count, NGBoost Poisson", "NNL-NGB", NewLinkCount, "ngboost", "all"),
+    Ranking("forecast", None, NewLinkCount, "forecast", "default"),
+    Ranking("average-count", "NNL-Av", NewLinkCount, "average-count", "baseline"),
+    Ranking("previous-count", "NNL-Pr", NewLinkCount, "previous-count", "baseline"),
+    Ranking("content-change-rate", "CCR", NewLinkCount, "content-change-rate", "baseline"),
+)
+TRUTHS: tuple[type[Target], ...] = (LinkChangeRate, HasNewLinks, NewLinkCount)
+
+
+def features_of(ranking: Ranking, links: Links, settings: Settings) -> Features:
+    """The columns of a ranking. The own past is left out for the link change rate, which it would give away."""
+    target = ranking.target(links)
+    if ranking.features == "lbla":
+        return look_back_look_around(target, settings.history, papers_rate=settings.papers_rate)
+    if ranking.features == "default":
+        return default(target, settings.history)
+    if ranking.features == "baseline":
+        return baseline_features(named(ranking.learner), links)
+    if ranking.target is LinkChangeRate:
+        return static_page() + static_network() + related_rates(settings.papers_rate)
+    return everything(settings.history, papers_rate=settings.papers_rate)
+
+
+def all_features(settings: Settings) -> Features:
+    """Whatever any ranking needs."""
+    return tuple({f for links in settings.links for ranking in RANKINGS for f in features_of(ranking, links, settings)})
+
+
+def rank(known: Known, settings: Settings, rankings: tuple[Ranking, ...] = RANKINGS) -> Iterator[Row]:
+    """One row for every ranking, kind of links, truth and repetition; with the curve of Precision@k%."""
+    last = known.panel.shape[1] - 1
+    for links in settings.links:
+        for seed in settings.seeds:
+            for ranking, pages, value in _ranked(known, settings, rankings, links, seed):
+                for truth in TRUTHS:
+                    true = truth(links).values(known.panel, last)[pages]
+                    usable = ~np.isnan(true)
+                    curve = metrics.precision_at(true[usable], value[usable], seed=seed)
+                    yield {
+                        "ranking": ranking.name,
+                        "paper": ranking.paper,
+                        "truth": truth.name,
+                        "links": links,
+                        "split": settings.split,
+                        "seed": seed,
+                        "n_test": int(usable.sum()),
+                        "spearman": metrics.spearman(true[usable], value[usable]),
+                        "area": curve.area,
+                        "curve": [round(float(p), 4) for p in curve.precision],
+                    }
+
+
+def _ranked(
+    known: Known, settings: Settings, rankings: tuple[Ranking, ...], links: Links, seed: int
+) -> Iterator[tuple[Ranking, NDArray[np.int64], Floats]]:
+    taught: dict[tuple[Any, ...], Any] = {}
+    for ranking in rankings:
+        key = (ranking.target, ranking.learner, ranking.features)
+        if key not in taught:
+            task = settings_task(known, ranking.target(links), features_of(ranking, links, settings), settings, seed)
+            taught[key] = task.test_pages, learnt(task, named(ranking.learner), settings, seed, settings.history)
+        pages, found = taught[key]
+        yield ranking, pages, found.probability if ranking.by_probability else found.value
+
+
+def count_models(known: Known, settings: Settings) -> Iterator[Row]:
+    """Models that give the number of new links a distribution, compared by likelihood and calibration on unseen rows."""
+    for links in settings.links:
+        target = NewLinkCount(links)
+        for seed in settings.seeds:
+            task = settings_task(known, target, default(target, settings.history), settings, seed)
+            for learner in LEARNERS:
+                if not learner.baseline and "number" in learner.kinds:
+                    found = learnt(task, learner, settings, seed, settings.history)
+                    if found.distribution is not None and found.probability is not None:
+                        bins = metrics.calibration((task.y_test > 0).astype(np.float32), found.probability)
+                        yield {
+                            "target": target.name,
+                            "links": links,
+                            "features": "default",
+                            "learner": learner.name,
+                            "split": settings.split,
+                            "seed": seed,
+                            "n_test": len(task.y_test),
+                            **scores("number", task.y_test, found),
+                            "covered_80": _covered(found.distribution, task.y_test),
+                            "calibration": [(b.predicted, b.observed, b.count) for b in bins],
+                        }
+
+
+def _covered(distribution: Any, truth: Floats) -> float:
+    """The share of rows whose number lies between the 10% and the 90% quantile."""
+    return float(np.mean((truth >= distribution.quantile(0.1)) & (truth <= distribution.quantile(0.9))))

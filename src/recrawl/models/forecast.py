@@ -1,0 +1,229 @@
+"""recrawl's own model of new links: a smooth look back, corrected by trees as far as that would have helped.
+
+The plain average of the past is hard to beat. Trees grown to small leaves memorise pages, and coarse ones give many pages the same
+answer. So two models are taught, for whether there is anything new and for how much: a curve over the page's own rate and mean so
+far (the anchors), and trees over everything known. How much of each to take, and how large the trees may be, is what the newest
+rows would have been forecast best with: rows come oldest first, so the last fifth of them is the most recent past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
+from recrawl.models.counts import FEW_ROWS, SUREST, CountRegressor, likeliest_dispersion, smoothed_share
+from recrawl.models.distributions import SMALLEST_POSITIVE_MEAN, CountDistribution, Hurdle, Truncated
+
+Floats = NDArray[Any]
+Rows = NDArray[np.int64]
+Size = tuple[int, int]
+SIZES: tuple[Size, ...] = ((4, 60), (12, 40), (31, 20))  #: leaves of a tree, and rows of a leaf
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)  #: of the trees, the rest is the curve's
+JUDGES = 0.2  #: share of the rows that choose, the newest
+MAX_JUDGED = 60_000  #: rows that the choice is made with, at most: it needs fewer than the model itself
+MAX_LOG = 15.0  #: no page is expected to gain more than e^15 links
+
+
+class ForecastCounts(CountRegressor):
+    """A hurdle model blended from a smooth curve and trees, chosen by the likelihood of the newest rows.
+
+    Whether there is anything new and how much it is are chosen apart: where links are rare, how much is mostly chance, and a model
+    that believes to know it ranks worse than one that does not try. Rows must come oldest first. The first `n_anchors` columns are
+    the anchors: a rate, and then a mean; with none, the curve is the same answer for every page. `chosen_` says for
+    either part the leaves of a tree, the rows of a leaf, and the trees' weight.
+
+    >>> rng = np.random.default_rng(0)
+    >>> past = rng.gamma(0.5, 2.0, size=(2000, 1))
+    >>> model = ForecastCounts(max_iter=50).fit(past, rng.poisson(past[:, 0]))
+    >>> bool(model.predict([[8.0]])[0] > model.predict([[0.1]])[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_anchors: int = 0,
+        learning_rate: float = 0.05,
+        max_iter: int = 120,
+        l2_regularization: float = 5.0,
+        sizes: tuple[Size, ...] = SIZES,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_anchors = n_anchors
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.l2_regularization = l2_regularization
+        self.sizes = sizes
+        self.random_state = random_state
+
+    def _learn(self, X: Floats, y: Floats, weight: Floats) -> None:  # noqa: N803
+        early, late = self._parted(len(y))
+        some = y > 0
+        self.presence_, _ = self._best(_Presence(self), X, some, weight, early, late, np.arange(len(y)))
+        beyond_one, positive = y - 1, np.flatnonzero(some)
+        early, late = early[some[early]], late[some[late]]
+        self.number_, told = self._best(_Number(self), X, beyond_one, weight, early, late, positive)
+        self.chosen_ = (self.presence_.chosen, self.number_.chosen)
+        means = 1 + np.exp(np.minimum(told, MAX_LOG))
+        self.dispersion_ = likeliest_dispersion(Truncated, means, y[late], weight[late]) if len(late) else 0.0
+
+    def _distribution(self, X: Floats) -> CountDistribution:  # noqa: N803
+        probability = np.clip(expit(self.presence_.told(X)), SUREST, 1 - SUREST)
+        positive = np.maximum(1 + np.exp(np.minimum(self.number_.told(X), MAX_LOG)), SMALLEST_POSITIVE_MEAN)
+        return Hurdle(probability, Truncated(positive, self.dispersion_))
+
+    def _parted(self, n: int) -> tuple[Rows, Rows]:
+        """The rows that compete for, and those that make, the choice."""
+        rows = np.arange(n)
+        n_judges = int(JUDGES * n)
+        if n_judges < FEW_ROWS:
+            return rows, rows
+        if n > MAX_JUDGED:
+            rows = np.sort(np.random.default_rng(self.random_state).choice(n, MAX_JUDGED, replace=False))
+        return rows[rows < n - n_judges], rows[rows >= n - n_judges]
+
+    def _best(
+        self,
+        part: _Part,
+        X: Floats,  # noqa: N803
+        y: Floats,
+        weight: Floats,
+        early: Rows,
+        late: Rows,
+        every: Rows,
+    ) -> tuple[Blend, Floats]:
+        """The blend that forecasts the late rows best, taught with all rows; and what it said of the late ones unseen."""
+        curve = part.curve(X[early], y[early], weight[early])
+        smooth = curve.told(X[late])
+        best = (part.likelihood(smooth, y[late], weight[late]), 0.0, self.sizes[0], smooth)
+        for size in self.sizes:
+            fine = part.trees(size, X[early], y[early], weight[early]).told(X[late])
+            for share in WEIGHTS[1:]:
+                mixed = share * fine + (1 - share) * smooth
+                found = part.likelihood(mixed, y[late], weight[late])
+                if found > best[0]:
+                    best = (found, share, size, mixed)
+        _, share, size, told = best
+        curve = part.curve(X[every], y[every], weight[every])
+        trees = part.trees(size, X[every], y[every], weight[every]) if share else curve
+        return Blend(curve, trees, share, (*size, share)), told
+
+
+class Told:
+    """A taught model and how to read from it, on the scale on which models are blended."""
+
+    def __init__(self, model: Any, scale: str, columns: int = 0) -> None:
+        self.model, self.scale, self.columns = model, scale, columns
+
+    def told(self, X: Floats) -> Floats:  # noqa: N803
+        """The logit of the probability, or the logarithm of the number."""
+        if isinstance(self.model, float):
+            return np.full(len(X), self.model)
+        if not len(X):
+            return np.empty(0)
+        table = _logs(X[:, : self.columns]) if self.columns else X
+        if self.scale == "logit":
+            return np.asarray(logit(np.clip(self.model.predict_proba(table)[:, 1], SUREST, 1 - SUREST)))
+        return np.asarray(np.log(np.maximum(self.model.predict(table), SUREST)))
+
+
+class Blend:
+    """A curve and trees, mixed on their common scale."""
+
+    def __init__(self, curve: Told, trees: Told, share: float, chosen: tuple[int, int, float]) -> None:
+        self.curve, self.trees, self.share, self.chosen = curve, trees, share, chosen
+
+    def told(self, X: Floats) -> Floats:  # noqa: N803
+        """The mixture for some rows."""
+        smooth = self.curve.told(X)
+        return self.share * self.trees.told(X) + (1 - self.share) * smooth if self.share else smooth
+
+
+def _logs(anchors: Floats) -> Floats:
+    """A rate as its logit, a mean as its logarithm; the anchors are known of every page in a round that has a past."""
+    rate = np.clip(np.nan_to_num(anchors[:, 0], nan=0.5), 1e-4, 1 - 1e-4)
+    mean = np.clip(np.nan_to_num(anchors[:, 1], nan=1.0), 1e-4, None)
+    return np.column_stack([logit(rate), np.log(mean)])
+
+
+class _Part:
+    """One of the two questions: how each kind of model is taught for it, and how well an answer fits."""
+
+    def __init__(self, settings: ForecastCounts) -> None:
+        self.settings = settings
+
+    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        raise NotImplementedError
+
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        raise NotImplementedError
+
+    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+        raise NotImplementedError
+
+    def _boosted(self, kind: Callable[..., Any], size: Size, **more: Any) -> Any:
+        chosen = self.settings
+        return kind(
+            learning_rate=chosen.learning_rate,
+            max_iter=chosen.max_iter,
+            max_leaf_nodes=size[0],
+            min_samples_leaf=size[1],
+            l2_regularization=chosen.l2_regularization,
+            early_stopping=False,
+            random_state=chosen.random_state,
+            **more,
+        )
+
+
+class _Presence(_Part):
+    """Whether there is anything new."""
+
+    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        if not self.settings.n_anchors or _too_few(y):
+            return Told(float(logit(smoothed_share(y, weight))), "logit")
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return Told(model.fit(_logs(X[:, :2]), y, logisticregression__sample_weight=weight), "logit", 2)
+
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        if _too_few(y):
+            return Told(float(logit(smoothed_share(y, weight))), "logit")
+        return Told(self._boosted(BoostedClassifier, size).fit(X, y, weight), "logit")
+
+    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+        probability = np.clip(expit(told), SUREST, 1 - SUREST)
+        return float(np.dot(weight, np.where(y, np.log(probability), np.log1p(-probability))))
+
+
+class _Number(_Part):
+    """How many more than one there are, where there is any."""
+
+    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        if not self.settings.n_anchors or _too_few(y):
+            return _constant(y, weight)
+        model = make_pipeline(StandardScaler(), PoissonRegressor(alpha=1e-3, max_iter=1000))
+        return Told(model.fit(_logs(X[:, :2]), y, poissonregressor__sample_weight=weight), "log", 2)
+
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+        if _too_few(y):
+            return _constant(y, weight)
+        return Told(self._boosted(BoostedRegressor, size, loss="poisson").fit(X, y, weight), "log")
+
+    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+        # Over-dispersed as new links are; the dispersion itself is fitted once the choice is made.
+        means = 1 + np.exp(np.minimum(told, MAX_LOG))
+        return float(np.dot(weight, Truncated(means, 1.0).log_likelihood(y + 1))) if len(y) else 0.0
+
+
+def _too_few(y: Floats) -> bool:
+    return len(y) < FEW_ROWS or not y.any() or bool(y.all() and y.dtype == np.bool_)
+
+
+def _constant(y: Floats, weight: Floats) -> Told:
+    return Told(float(np.log(max(float(np.average(y, weights=weight)) if len(y) else 0.0, SUREST))), "log")

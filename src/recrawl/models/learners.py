@@ -1,0 +1,223 @@
+"""All learners, in one list from which the command line, the documents and the tests follow.
+
+A learner makes an untaught scikit-learn estimator for a kind of target: "rate" (how often a page gains links),
+"presence" (whether it does next), "number" (how many). Estimators for presence always answer for the classes 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+from recrawl.errors import RecrawlError
+from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
+from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
+from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
+from recrawl.models.forecast import ForecastCounts
+from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
+
+__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "Task", "named", "papers_settings"]
+
+KINDS = ("rate", "presence", "number")
+LINKS = ("internal", "external", "all")
+LONGEST_HISTORY = 8  # the papers' last column
+
+#: ExtraTrees for presence by history size 0 to 8 (000, Table 3): trees, and minimum samples per leaf.
+_TABLE_3 = {
+    "internal": ((300, 500, 400, 500, 500, 300, 400, 500, 400), 2),
+    "external": ((300, 300, 400, 200, 300, 400, 500, 400, 500), 10),
+}
+_TREES, _LEAVES = (200, 300, 400, 500), (10, 15, 20, 25)
+_RATES = (0.1, 0.08, 0.06, 0.04, 0.02)
+_COUNT_GRID = {"learning_rate": (0.02, 0.05, 0.1), "max_iter": (100, 200, 400), "min_samples_leaf": (10, 20, 50)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an estimator is wanted for."""
+
+    kind: str = "number"
+    links: str = "internal"
+    history: int = LONGEST_HISTORY
+    seed: int = 0
+    n_jobs: int = 2
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise _unknown("kind of target", self.kind, KINDS)
+        if self.links not in LINKS:
+            raise _unknown("kind of links", self.links, LINKS)
+        if self.history < 0:
+            raise RecrawlError(f"A history size is 0 or more, not {self.history}")
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """One way to learn: how to build it, for which kinds of target, with which settings, tuned over which."""
+
+    name: str
+    paper: str | None
+    build: Callable[[Task], Any]
+    kinds: frozenset[str] = frozenset(KINDS)
+    ranges: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    tuned: Callable[[Task], dict[str, Any]] = field(default=lambda task: {}, repr=False)
+    baseline: bool = False
+    column: str | None = None  # a baseline's only feature: "previous", "average" or "content-change-rate"
+
+    def make(
+        self, kind: str, links: str = "internal", history: int = 8, seed: int = 0, n_jobs: int = 2, **overrides: Any
+    ) -> Any:
+        """An untaught estimator with the papers' tuned settings, except those given (plain, or as `grid` spells them)."""
+        task = Task(kind, links, history, seed, n_jobs)
+        estimator = self._built(task)
+        prefix, known = _prefix(estimator), estimator.get_params()
+        for name, value in (self.tuned(task) | overrides).items():
+            spelled = name if name in known else prefix + name
+            if spelled not in known:
+                raise _unknown(f"setting of {self.name}", name, [key.removeprefix(prefix) for key in known])
+            estimator.set_params(**{spelled: value})
+        return estimator
+
+    def for_columns(self, n_anchors: int, kind: str, *args: Any, **settings: Any) -> Any:
+        """As `make`, told how many columns at the front are anchors, if the learner has a use for them."""
+        estimator = self.make(kind, *args, **settings)
+        known = [name for name in estimator.get_params() if name.split("__")[-1] == "n_anchors"]
+        return estimator.set_params(**dict.fromkeys(known, n_anchors))
+
+    def grid(self, kind: str) -> dict[str, list[Any]]:
+        """The settings to choose among by cross-validation, spelled as the estimator of this kind takes them."""
+        prefix = _prefix(self._built(Task(kind)))
+        return {prefix + name: list(values) for name, values in self.ranges.items()}
+
+    def _built(self, task: Task) -> Any:
+        if task.kind not in self.kinds:
+            able = ", ".join(learner.name for learner in LEARNERS if task.kind in learner.kinds)
+            raise RecrawlError(f"Learner {self.name!r} cannot predict a {task.kind}. These can: {able}")
+        return self.build(task)
+
+
+def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
+    """The papers' tuned ExtraTrees (000, Table 3 for presence; 003, section 7.3 for the rate).
+
+    For the number they print nothing: as for the rate. Links of both kinds together are mostly internal, and are
+    treated so; a history longer than 8 counts as 8. With rare positives and leaves of 2 the balancing of classes hardly
+    acts, because leaves are pure: larger leaves are worth trying, and are in the grid.
+
+    >>> papers_settings("presence", "external", 3)
+    {'n_estimators': 200, 'min_samples_leaf': 10}
+    """
+    task = Task(kind, links, history)
+    if task.kind != "presence":
+        return {"n_estimators": 400, "min_samples_leaf": 2}
+    trees, leaf = _TABLE_3["external" if task.links == "external" else "internal"]
+    return {"n_estimators": trees[min(task.history, LONGEST_HISTORY)], "min_samples_leaf": leaf}
+
+
+def named(name: str) -> Learner:
+    """The learner of that name.
+
+    >>> named("hurdles")
+    Traceback (most recent call last):
+    recrawl.errors.RecrawlError: No learner named 'hurdles'. Did you mean 'hurdle'? Known: extra-trees, ...
+    """
+    for learner in LEARNERS:
+        if learner.name == name:
+            return learner
+    raise _unknown("learner", name, [learner.name for learner in LEARNERS])
+
+
+def _extra_trees(task: Task) -> Any:
+    """With the features per split of scikit-learn 0.24, the papers' version: all for regression, √ for classification."""
+    common = {"random_state": task.seed, "n_jobs": task.n_jobs}
+    if task.kind == "presence":
+        return ConstantIfOneClass(ExtraTreesClassifier(max_features="sqrt", class_weight="balanced", **common))
+    return ExtraTreesRegressor(max_features=1.0, **common)
+
+
+def _hist_gradient_boosting(task: Task) -> Any:
+    """Without a limit on leaves, as in the papers, and without early stopping, so that iterations mean something.
+
+    scikit-learn stops early by itself above 10,000 rows, and the papers' grid of iterations then has no effect.
+    """
+    common = {"random_state": task.seed, "max_leaf_nodes": None, "early_stopping": False}
+    if task.kind == "presence":
+        return ConstantIfOneClass(BoostedClassifier(class_weight="balanced", **common))
+    return BoostedRegressor(**common)
+
+
+def _lightgbm(task: Task) -> Any:
+    """With LightGBM's own 31 leaves a tree, balanced for presence, and the same answer in every run."""
+    common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
+    common |= {"deterministic": True, "force_col_wise": True}
+    if task.kind == "presence":
+        return ConstantIfOneClass(LGBMClassifier(class_weight="balanced", **common))
+    return ConstantIfOneValue(LGBMRegressor(**common))
+
+
+def _counts(model: Callable[..., Any]) -> Callable[[Task], Any]:
+    """Builds a model of counts; for presence its probability of at least one."""
+
+    def build(task: Task) -> Any:
+        estimator = model(random_state=task.seed)
+        return PresenceFromCounts(estimator) if task.kind == "presence" else estimator
+
+    return build
+
+
+def _baseline(model: Callable[[], Any]) -> Callable[[Task], Any]:
+    """Builds a baseline; its value is meant to rank pages, whatever the kind."""
+    return lambda task: PresenceByValue(model()) if task.kind == "presence" else model()
+
+
+_PRESENCE_OR_NUMBER = frozenset({"presence", "number"})
+
+LEARNERS = (
+    Learner(
+        "extra-trees",
+        "ExtraT",
+        _extra_trees,
+        ranges={"n_estimators": _TREES, "min_samples_leaf": (2, 5, 10, 15, 20, 25)},
+        tuned=lambda task: papers_settings(task.kind, task.links, task.history),
+    ),
+    Learner(
+        "hist-gradient-boosting",
+        "HGBoost",
+        _hist_gradient_boosting,
+        ranges={"max_iter": _TREES, "min_samples_leaf": _LEAVES, "learning_rate": _RATES},
+        tuned=lambda task: {"learning_rate": 0.04, "max_iter": 500, "min_samples_leaf": 25},
+    ),
+    Learner(
+        "lightgbm",
+        "LightGBM",
+        _lightgbm,
+        ranges={"n_estimators": _TREES, "min_child_samples": _LEAVES, "learning_rate": _RATES},
+        # The papers print no tuned values; the same ranges were best at the same ends as for HGBoost.
+        tuned=lambda task: {"learning_rate": 0.04, "n_estimators": 500, "min_child_samples": 25},
+    ),
+    Learner("ngboost", "NGBoost", _counts(NaturalGradientCounts), frozenset({"number"})),
+    Learner("poisson", None, _counts(PoissonCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("negative-binomial", None, _counts(NegativeBinomialCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("hurdle", None, _counts(HurdleCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("forecast", None, _counts(ForecastCounts), _PRESENCE_OR_NUMBER),
+    Learner("previous-count", "NNL-Pr", _baseline(Itself), baseline=True, column="previous"),
+    Learner("average-count", "NNL-Av", _baseline(Itself), baseline=True, column="average"),
+    Learner("content-change-rate", "CCR", _baseline(Itself), baseline=True, column="content-change-rate"),
+    Learner("always-zero", None, _baseline(AlwaysZero), baseline=True),
+)
+
+
+def _prefix(estimator: Any) -> str:
+    """Where the settings of the learner proper are: inside the wrapper, if there is one."""
+    return "estimator__" if "estimator" in estimator.get_params(deep=False) else ""
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> RecrawlError:
+    known = list(known)
+    close = get_close_matches(name, known, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return RecrawlError(f"No {what} named {name!r}.{hint} Known: {', '.join(known)}")

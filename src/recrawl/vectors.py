@@ -1,0 +1,205 @@
+"""Page text → semantic vectors: those that came with the data as they are, else 192-dimensional LSA.
+
+LBLA (appendix) describes LSA: term counts weighted by the inverse document frequency, reduced by a randomized singular value
+decomposition, scaled to length 1. The authors' own variant is not published. It is fitted on the text of one round and applied to
+all others, so that a page's vector moves only when its text does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from recrawl.history import History
+from recrawl.panel import Panel
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+DIMENSIONS = 192
+REDUCED = 20
+
+
+class Lsa(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Term counts [page, term] → unit vectors; a page without known terms is all zero.
+
+    The papers name no vocabulary and take term counts as they are. Here: terms on at least `min_pages` pages and on at most
+    `max_share` of them (a term that is everywhere tells no page from another), the `max_terms` most widespread;
+    `sublinear` counts as 1 + ln(count). With fewer pages or terms than dimensions there are fewer dimensions.
+
+    >>> counts = sparse.csr_matrix([[2, 1, 0, 0], [1, 3, 0, 0], [0, 0, 1, 1], [0, 0, 2, 1], [0, 0, 0, 0]])
+    >>> v = Lsa(2, min_pages=1, max_share=1.0).fit_transform(counts)
+    >>> np.round(v @ v[0], 1).tolist()
+    [1.0, 1.0, 0.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        n_components: int = DIMENSIONS,
+        *,
+        min_pages: int = 2,
+        max_share: float = 0.9,
+        max_terms: int = 50_000,
+        sublinear: bool = False,
+        n_iter: int = 5,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.min_pages = min_pages
+        self.max_share = max_share
+        self.max_terms = max_terms
+        self.sublinear = sublinear
+        self.n_iter = n_iter
+        self.random_state = random_state
+
+    def fit(self, counts: Any, y: object = None) -> Self:
+        """Learn vocabulary, weights and directions."""
+        counts = sparse.csr_matrix(validate_data(self, counts, accept_sparse="csr", ensure_non_negative=True))
+        n_pages = np.bincount(counts.indices, minlength=counts.shape[1])
+        n_texts = max(int((np.diff(counts.indptr) > 0).sum()), 1)
+        useful = np.flatnonzero((n_pages >= self.min_pages) & (n_pages <= max(self.max_share * n_texts, 1)))
+        if not len(useful):  # a handful of pages: better all words than none
+            useful = np.flatnonzero(n_pages)
+        widest = useful[np.argsort(-n_pages[useful], kind="stable")[: self.max_terms]]
+        self.columns_ = np.sort(widest)
+        self.weights_ = TfidfTransformer(sublinear_tf=self.sublinear).fit(counts[:, self.columns_])
+        weighted = self.weights_.transform(counts[:, self.columns_])
+        n_components = min(self.n_components, min(weighted.shape) - 1)
+        self.svd_ = None
+        if n_components >= 1:
+            svd = TruncatedSVD(n_components, algorithm="randomized", n_iter=self.n_iter, random_state=self.random_state)
+            self.svd_ = svd.fit(weighted)
+        return self
+
+    def transform(self, counts: Any) -> Floats:
+        """The unit vectors of pages."""
+        check_is_fitted(self)
+        counts = sparse.csr_matrix(validate_data(self, counts, accept_sparse="csr", reset=False))
+        weighted = self.weights_.transform(counts[:, self.columns_])
+        dense = self.svd_.transform(weighted) if self.svd_ is not None else weighted.toarray()
+        vectors: Floats = normalize(dense).astype(np.float32)
+        return vectors
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """One vector a page, in the order of the panel's pages; all zero for a page without text."""
+
+    values: Floats
+    origin: str  # "given": they came with the data; else the name of the transformer
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which pages have one."""
+        return np.asarray(self.values.any(axis=1))
+
+
+def page_vectors(
+    history: History, panel: Panel, until: int | None = None, *, fitted_on: int | None = None, transformer: Any = None
+) -> Vectors:
+    """The vector of what each page last showed up to round `until` (the last one), fitted on round `fitted_on` (the same).
+
+    `transformer` is any scikit-learn transformer of term counts (CSR, pages by terms); an `Lsa` if none is given, unless the
+    history holds vectors, which are then taken as they are.
+    """
+    last = len(panel.rounds) - 1 if until is None else until
+    digests = texts_up_to(panel, last)
+    if transformer is None:
+        given = _given(history, digests)
+        if given is not None:
+            return Vectors(given, "given")
+    transformer = Lsa() if transformer is None else transformer
+    basis = digests if fitted_on is None else texts_up_to(panel, fitted_on)
+    vocabulary, counts = term_counts(history, basis)
+    if not len(vocabulary):
+        return Vectors(np.zeros((len(panel.page), 1), np.float32), type(transformer).__name__)
+    seen = np.unique(np.flatnonzero(np.diff(counts.indptr)))
+    transformer.fit(counts[seen])
+    if fitted_on is not None:
+        counts = term_counts(history, digests, vocabulary)[1]
+    found = transformer.transform(counts)
+    values = np.array(found.toarray() if sparse.issparse(found) else found, np.float32)
+    values[np.diff(counts.indptr) == 0] = 0  # a transformer that moves the origin would give them a direction
+    return Vectors(values, type(transformer).__name__)
+
+
+def texts_up_to(panel: Panel, last: int) -> Ints:
+    """The digest of the last text known of each page up to a round; 0 where there is none."""
+    assert panel.terms is not None
+    shown = panel.terms[:, : last + 1]
+    newest = shown.shape[1] - 1 - np.argmax(shown[:, ::-1] != 0, axis=1)
+    return shown[np.arange(len(shown)), newest] if shown.size else np.zeros(len(panel.page), np.int64)
+
+
+def _given(history: History, digests: Ints) -> Floats | None:
+    """The vectors that came with the data, or None if no page has one."""
+    wanted = pa.array(np.unique(digests[digests != 0]))
+    table = history.store.read("vectors", where=pc.is_in(ds.field("digest"), wanted))
+    if not table.num_rows:
+        return None
+    lists = table["vector"].combine_chunks()
+    width = int(pc.max(lists.value_lengths()).as_py())
+    usable = pc.equal(lists.value_lengths(), width)
+    lists, keys = lists.filter(usable), table["digest"].combine_chunks().filter(usable)
+    stored = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), width)
+    at = pc.index_in(pa.array(digests), keys).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where((at >= 0)[:, None], stored[at], np.float32(0)).astype(np.float32)
+
+
+def term_counts(history: History, digests: Ints, vocabulary: Ints | None = None) -> tuple[Ints, sparse.csr_matrix]:
+    """The term ids that are the columns, ascending, and the counts [text, term]; terms outside a given vocabulary are left out."""
+    wanted = np.unique(digests[digests != 0])
+    table = history.store.read("texts", where=pc.is_in(ds.field("digest"), pa.array(wanted)))
+    # A text may be stored twice until the history is compacted.
+    keys, first = np.unique(table["digest"].to_numpy(), return_index=True)
+    table = table.take(pa.array(first))
+    terms, counts = (
+        table[name].combine_chunks() if table.num_rows else pa.array([], pa.list_(kind))
+        for name, kind in (("terms", pa.int64()), ("counts", pa.int32()))
+    )
+    ids, n = terms.flatten().to_numpy(), counts.flatten().to_numpy().astype(np.float32)
+    lengths = terms.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    text = np.repeat(np.arange(len(keys)), lengths)
+    if vocabulary is None:
+        vocabulary, column = np.unique(ids, return_inverse=True)
+    else:
+        column = np.minimum(np.searchsorted(vocabulary, ids), max(len(vocabulary) - 1, 0))
+        inside = vocabulary[column] == ids if len(vocabulary) else np.zeros(len(ids), np.bool_)
+        text, column, n = text[inside], column[inside], n[inside]
+    stored = sparse.csr_matrix((n, (text, column)), shape=(len(keys) + 1, len(vocabulary)))  # the last row is empty
+    at = np.searchsorted(keys, digests)
+    found = (
+        (at < len(keys)) & (keys[np.minimum(at, max(len(keys) - 1, 0))] == digests) if len(keys) else digests < digests
+    )
+    return vocabulary, stored[np.where(found, at, len(keys))]
+
+
+def reduced(vectors: Floats, n: int = REDUCED) -> Floats:
+    """The vectors as `n` columns for a model: similar dimensions merged to their mean (LBLA section 5.3).
+
+    Complete linkage on the cosine between dimensions, as the authors do; pages without text do not count.
+    """
+    alive = np.flatnonzero(vectors.any(axis=0))
+    if len(alive) <= n:
+        return np.asarray(vectors[:, alive], np.float32)
+    merge = FeatureAgglomeration(n_clusters=n, metric="cosine", linkage="complete")
+    merge.fit(vectors[vectors.any(axis=1)][:, alive])
+    return np.asarray(merge.transform(vectors[:, alive]), np.float32)
