@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import disk, novelty, start, warc_import
+from benchmarks import disk, features, novelty, outlinks, related, start, warc_import
 from benchmarks.measure import Row
 
 
@@ -20,7 +20,11 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from warc_import.run(500 if quick else 8_000, 64 << 10)
     yield from warc_import.run(500 if quick else 6_000, 0)
     yield from disk.run(5_000 if quick else 50_000)
-    yield from novelty.run(20_000 if quick else novelty.PAPERS_PAGES)
+    pages = 20_000 if quick else novelty.PAPERS_PAGES
+    yield from novelty.run(pages)
+    yield from related.run(pages)
+    yield from features.run(pages)
+    yield from outlinks.run(pages)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from lxml import html as lxml_html
 from selectolax.lexbor import LexborHTMLParser
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from benchmarks.measure import Row, best_of
+from benchmarks.measure import Row, best_of, cpu_side_by_side
 from recrawl.history import History
 from recrawl.ingest import import_files
 from recrawl.synth import Settings, html_pages
@@ -35,15 +35,19 @@ def run(n_pages: int, html_bytes: int) -> Iterator[Row]:
         file = folder / "crawl.warc.gz"
         n = write(file, n_pages, html_bytes)
         size = f"{html_bytes >> 10} KiB pages" if html_bytes else "bare made-up pages (about 4 KiB)"
-        bare = n / best_of(2, lambda: bare_loop(file))
-        ours = n / best_of(2, lambda: imported(file, folder / "one", 1))
+        bare_seconds, our_seconds = cpu_side_by_side(
+            3, lambda: bare_loop(file), lambda: imported(file, folder / "one", 1)
+        )
+        bare, per_core = n / bare_seconds, n / our_seconds
+        ours = n / best_of(1, lambda: imported(file, folder / "one", 1))
         two = n / best_of(2, lambda: imported(file, folder / "two", 2))
         slow = n / best_of(1, lambda: warcio_loop(file))
         yield Row(f"WARC import of {n:,} {size}, one core", ours, "pages/s")
         yield Row(f"  a bare fastwarc + selectolax loop, {size}", bare, "pages/s")
         target = 0.4 if html_bytes else None
-        met = ours / bare >= target if target else None
-        yield Row("  ratio to the bare loop", ours / bare, "×", "≥ 0.4" if target else "", met)
+        met = per_core / bare >= target if target else None
+        note = "processor time, taken in turns: other work on the machine does not count"
+        yield Row("  ratio to the bare loop, per core", per_core / bare, "×", "≥ 0.4" if target else "", met, note)
         yield Row("  ratio to a warcio + lxml loop", ours / slow, "×", "> 1", ours > slow)
         yield Row("  two cores against one", two / ours, "×", "nearly 2", two / ours >= 1.7)
     finally:

@@ -80,7 +80,8 @@ class Lsa(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.svd_ = None
         if n_components >= 1:
             svd = TruncatedSVD(n_components, algorithm="randomized", n_iter=self.n_iter, random_state=self.random_state)
-            self.svd_ = svd.fit(weighted)
+            with np.errstate(invalid="ignore"):  # texts that are all the same have no variance to explain
+                self.svd_ = svd.fit(weighted)
         return self
 
     def transform(self, counts: Any) -> Floats:

@@ -1,13 +1,15 @@
-"""The demo: a made-up web is crawled ten times, imported, looked at and reported on."""
+"""The demo: a made-up web is crawled ten times, imported, looked at, reported on, and its next round predicted."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from recrawl.errors import RecrawlError
 from recrawl.experiments.empirical import analyse
@@ -15,6 +17,9 @@ from recrawl.experiments.empirical_page import write_empirical_page
 from recrawl.history import History, summary
 from recrawl.history.store import MARKER
 from recrawl.ingest import import_files
+from recrawl.models.predictor import Recipe, predict, train
+from recrawl.models.reasons import reasons
+from recrawl.models.saved import save
 from recrawl.panel import build
 from recrawl.synth import Settings, write_jsonl, write_warc
 
@@ -49,11 +54,11 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         ) from error
     settings = Settings(pages=n_pages, seed=seed)
     crawl, warc = place / "crawl.jsonl", place / "crawl.warc.gz"
-    step(f"1/4 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
+    step(f"1/5 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
     with crawl.open("wb") as stream:
         write_jsonl(settings, stream)
     write_warc(Settings(pages=min(WARC_PAGES, n_pages), seed=seed + 1), warc)
-    step("2/4 importing the crawl files, JSON lines and WARC (recrawl import)")
+    step("2/5 importing the crawl files, JSON lines and WARC (recrawl import)")
     if (place / "history" / MARKER).exists():
         shutil.rmtree(place / "history")  # of an earlier demo
     history = History.create(place / "history")
@@ -61,14 +66,18 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
     step(
         f"    {imported.added:,} visits added, {imported.duplicates:,} known already, {sum(imported.skipped.values()):,} skipped"
     )
-    step("3/4 working out what was new at every visit (recrawl info, recrawl stats)")
+    step("3/5 working out what was new at every visit (recrawl info, recrawl stats)")
     totals = summary(history)
     timeline = history.timeline
     found = analyse(build(history, min_share=MIN_SHARE), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
     for sentence in found.findings:
         step(f"    {sentence}")
-    step("4/4 writing the report (recrawl stats --out)")
+    step("4/5 writing the report (recrawl stats --out)")
     report = write_empirical_page(place / "report.html", found, "recrawl demo: a made-up web, crawled ten times")
+    step("5/5 learning which pages gain links, and predicting the next round (recrawl train, recrawl predict)")
+    model = place / "model.recrawl"
+    for sentence in _predicted(history, model, seed):
+        step(f"    {sentence}")
     command = "recrawl" if shutil.which("recrawl") else sys.argv[0]
     busiest = found.extreme_pages[0].url if found.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
     return DemoResult(
@@ -79,7 +88,24 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         busiest=busiest,
         what_to_look_at=(
             f"Open {report} in a browser: how new links arrive, with every plot of the papers.",
-            f"See what the history holds:      {command} info --history {place / 'history'}",
+            f"See which pages come next:       {command} predict --history {place / 'history'} --model {model}",
             f"See the busiest page over time:  {command} show {busiest} --history {place / 'history'}",
         ),
     )
+
+
+def _predicted(history: History, model: Path, seed: int) -> Iterator[str]:
+    """Train, save, and tell how right the model was one round earlier and which pages it names next."""
+    predictor = train(history, Recipe(links=("all",), rounds=10, seed=seed))
+    save(predictor, model)
+    told = predictor.scores["all"]
+    yield (
+        f"one round earlier the same model expected {told['expected']:,.0f} new links, and {told['found']:,.0f} came; "
+        f"its ranking of pages has area {told['area']:.2f} (0.5 is chance, 1 perfect), Spearman {told['spearman']:.2f} "
+        f"(average-count {told['spearman_average']:.2f}, previous-count {told['spearman_previous']:.2f})"
+    )
+    found = predict(predictor, history)["all"]
+    top = np.argsort(-found.expected, kind="stable")[:5]
+    for page, why in zip(top, reasons(predictor, found, top, 1), strict=True):
+        number = f"{found.expected[page]:5.1f} new links expected ({found.low[page]} to {found.high[page]})"
+        yield f"{number} on {found.panel.url[int(page)]}: {why[0].words}"

@@ -10,7 +10,7 @@ from recrawl.experiments.ladders import Row
 from recrawl.experiments.outlinks import Evaluation
 from recrawl.experiments.page import Cell, Table
 from recrawl.experiments.rankings import RANKINGS
-from recrawl.experiments.tables import _rich
+from recrawl.experiments.tables import rich_table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -240,7 +240,7 @@ def _counts(found: Evaluation) -> list[RichTable]:
 
 
 def _correlations(found: Evaluation) -> list[RichTable]:
-    return [_rich("Features that go together (Spearman's ρ, the strongest)", correlation_table(found), "")]
+    return [rich_table("Features that go together (Spearman's ρ, the strongest)", correlation_table(found), "")]
 
 
 def _maps(found: Evaluation) -> list[RichTable]:
@@ -271,7 +271,7 @@ def _marked(
     A block is what has the same first cell, in which the best is sought; or `parted_at` parts the table after so many rows, and
     the best is sought in all of it.
     """
-    shown, n = _rich(title, table, note), len(table.rows)
+    shown, n = rich_table(title, table, note), len(table.rows)
     starts = [i for i in range(n) if i == 0 or (parted_at is None and table.rows[i][0] != table.rows[i - 1][0])]
     blocks = [range(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
     for end in [*starts[1:], parted_at or 0]:

@@ -87,9 +87,15 @@ def rank(known: Known, settings: Settings, rankings: tuple[Ranking, ...] = RANKI
                         "seed": seed,
                         "n_test": int(usable.sum()),
                         "spearman": metrics.spearman(true[usable], value[usable]),
+                        "spearman_whole": metrics.spearman(true[usable], _as_papers(ranking, value)[usable]),
                         "area": curve.area,
                         "curve": [round(float(p), 4) for p in curve.precision],
                     }
+
+
+def _as_papers(ranking: Ranking, value: Floats) -> Floats:
+    """Numbers of links rounded to whole ones, as in the papers: ties of pages without new links then lift Spearman's ρ."""
+    return np.asarray(np.rint(value)) if ranking.target is NewLinkCount and ranking.paper != "CCR" else value
 
 
 def _ranked(

@@ -130,7 +130,7 @@ ALL: tuple[tuple[str, str, Callable[[Empirical], Table]], ...] = (
 def tables(empirical: Empirical) -> list[RichTable]:
     """All tables for the terminal; an empty one says why it is empty."""
     return [
-        _rich(title, make(empirical), empirical.notes.get(part) or _law_notes(empirical, part))
+        rich_table(title, make(empirical), empirical.notes.get(part) or _law_notes(empirical, part))
         for title, part, make in ALL
     ]
 
@@ -140,7 +140,8 @@ def _law_notes(empirical: Empirical, part: str) -> str:
     return "\n".join(f"{links}: {note}" for links, note in notes if note)
 
 
-def _rich(title: str, table: Table, note: str) -> RichTable:
+def rich_table(title: str, table: Table, note: str) -> RichTable:
+    """A table for the terminal, with a title and a note below."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text

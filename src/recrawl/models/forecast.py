@@ -3,7 +3,7 @@
 The plain average of the past is hard to beat. Trees grown to small leaves memorise pages, and coarse ones give many pages the same
 answer. So two models are taught, for whether there is anything new and for how much: a curve over the page's own rate and mean so
 far (the anchors), and trees over everything known. How much of each to take, and how large the trees may be, is what the newest
-rows would have been forecast best with: rows come oldest first, so the last fifth of them is the most recent past.
+rows would have been forecast best with, beyond chance: rows come oldest first, so the last fifth is the most recent past.
 """
 
 from __future__ import annotations
@@ -100,16 +100,16 @@ class ForecastCounts(CountRegressor):
         every: Rows,
     ) -> tuple[Blend, Floats]:
         """The blend that forecasts the late rows best, taught with all rows; and what it said of the late ones unseen."""
-        curve = part.curve(X[early], y[early], weight[early])
-        smooth = curve.told(X[late])
-        best = (part.likelihood(smooth, y[late], weight[late]), 0.0, self.sizes[0], smooth)
+        smooth = part.curve(X[early], y[early], weight[early]).told(X[late])
+        plain = part.likelihood(smooth, y[late])
+        best = (0.0, 0.0, self.sizes[0], smooth)
         for size in self.sizes:
             fine = part.trees(size, X[early], y[early], weight[early]).told(X[late])
             for share in WEIGHTS[1:]:
                 mixed = share * fine + (1 - share) * smooth
-                found = part.likelihood(mixed, y[late], weight[late])
-                if found > best[0]:
-                    best = (found, share, size, mixed)
+                gain = _sure_gain(part.likelihood(mixed, y[late]) - plain, weight[late])
+                if gain > best[0]:
+                    best = (gain, share, size, mixed)
         _, share, size, told = best
         curve = part.curve(X[every], y[every], weight[every])
         trees = part.trees(size, X[every], y[every], weight[every]) if share else curve
@@ -165,7 +165,7 @@ class _Part:
     def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
         raise NotImplementedError
 
-    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+    def likelihood(self, told: Floats, y: Floats) -> Floats:
         raise NotImplementedError
 
     def _boosted(self, kind: Callable[..., Any], size: Size, **more: Any) -> Any:
@@ -196,9 +196,9 @@ class _Presence(_Part):
             return Told(float(logit(smoothed_share(y, weight))), "logit")
         return Told(self._boosted(BoostedClassifier, size).fit(X, y, weight), "logit")
 
-    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+    def likelihood(self, told: Floats, y: Floats) -> Floats:
         probability = np.clip(expit(told), SUREST, 1 - SUREST)
-        return float(np.dot(weight, np.where(y, np.log(probability), np.log1p(-probability))))
+        return np.asarray(np.where(y, np.log(probability), np.log1p(-probability)))
 
 
 class _Number(_Part):
@@ -215,10 +215,18 @@ class _Number(_Part):
             return _constant(y, weight)
         return Told(self._boosted(BoostedRegressor, size, loss="poisson").fit(X, y, weight), "log")
 
-    def likelihood(self, told: Floats, y: Floats, weight: Floats) -> float:
+    def likelihood(self, told: Floats, y: Floats) -> Floats:
         # Over-dispersed as new links are; the dispersion itself is fitted once the choice is made.
         means = 1 + np.exp(np.minimum(told, MAX_LOG))
-        return float(np.dot(weight, Truncated(means, 1.0).log_likelihood(y + 1))) if len(y) else 0.0
+        return np.asarray(Truncated(means, 1.0).log_likelihood(y + 1)) if len(y) else np.empty(0)
+
+
+def _sure_gain(gains: Floats, weight: Floats) -> float:
+    """By how much rows are likelier on average, less one standard error: trees must help beyond chance to be used at all."""
+    if len(gains) < FEW_ROWS:
+        return 0.0
+    mean = np.average(gains, weights=weight)
+    return float(mean - np.sqrt(np.average((gains - mean) ** 2, weights=weight) / len(gains)))
 
 
 def _too_few(y: Floats) -> bool:

@@ -1,0 +1,196 @@
+"""Training, predicting, saving: for every page, with reasons, and never from a file that was changed."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recrawl.errors import NotEnoughData
+from recrawl.history import History
+from recrawl.models import saved
+from recrawl.models.predictor import BASES, Predictor, Recipe, predict, train
+from recrawl.models.reasons import reasons
+from recrawl.visits import Visit
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+SMALL = Recipe(links=("internal", "all"))
+
+
+def busy_web(folder: Path, n_pages: int = 24, n_rounds: int = 6) -> History:
+    """Even pages gain i links a round, odd ones none; one page was never reached, one was seen once."""
+    history = History.create(folder)
+    visits = []
+    for r in range(n_rounds):
+        for i in range(n_pages):
+            url = f"https://{'ab'[i % 2]}.org/{i}"
+            n = i * r if i % 2 == 0 else 3
+            links = [f"https://{'ab'[i % 2]}.org/{i}/{j}" for j in range(n)]
+            text = ("news today " if i % 2 == 0 else "archive of old things ") * 3 + f"page{i}"
+            visits.append(
+                Visit(url=url, at=START + timedelta(days=7 * r), links=links, text=text, content_bytes=900 + n)
+            )
+        visits.append(Visit(url="https://a.org/never", at=START + timedelta(days=7 * r), status=503))
+    visits.append(
+        Visit(url="https://a.org/once", at=START + timedelta(days=7 * (n_rounds - 1)), links=[], text="news today news")
+    )
+    history.add(visits)
+    return history
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return busy_web(tmp_path_factory.mktemp("web") / "history")
+
+
+@pytest.fixture(scope="module")
+def predictor(web: History) -> Predictor:
+    return train(web, SMALL)
+
+
+def row(found, url: str) -> int:
+    return found.panel.url.to_pylist().index(url)
+
+
+def test_every_known_page_has_a_prediction_with_an_interval(web: History, predictor: Predictor) -> None:
+    found = predict(predictor, web)["all"]
+    assert sorted(found.panel.url.to_pylist()) == sorted(web.urls_of(web.timeline.pages).to_pylist())
+    assert np.isfinite(found.expected).all()
+    assert ((found.probability >= 0) & (found.probability <= 1)).all()
+    assert (found.low <= found.high).all()
+
+
+def test_a_busy_page_is_expected_to_gain_more_than_a_quiet_one(web: History, predictor: Predictor) -> None:
+    found = predict(predictor, web)["all"]
+    assert found.expected[row(found, "https://a.org/20")] > found.expected[row(found, "https://b.org/21")]
+
+
+def test_pages_seen_once_or_never_are_judged_by_what_is_around_them(web: History, predictor: Predictor) -> None:
+    found = predict(predictor, web, ["https://a.org/unheard-of", "https://elsewhere.org/"])["all"]
+    basis = {url: BASES[found.basis[row(found, url)]] for url in found.panel.url.to_pylist()}
+    assert basis["https://a.org/20"] == "its own past"
+    assert basis["https://a.org/once"] == "related pages"
+    assert basis["https://a.org/never"] == "its site"
+    assert basis["https://a.org/unheard-of"] == "its site"
+    assert basis["https://elsewhere.org/"] == "all pages"
+
+
+def test_the_reasons_speak_of_the_page(web: History, predictor: Predictor) -> None:
+    found = predict(predictor, web)["all"]
+    told = reasons(predictor, found, np.array([row(found, "https://a.org/20")]))[0]
+    assert len(told) == 3
+    assert any("20, 20, 20 new links" in reason.words or "20 new links a round" in reason.words for reason in told), (
+        told
+    )
+
+
+def test_what_was_expected_one_round_earlier_stands_beside_what_came(predictor: Predictor) -> None:
+    told = predictor.scores["all"]
+    assert told["found"] == sum(range(0, 24, 2))
+    assert {"spearman", "spearman_average", "spearman_previous", "area", "expected"} <= set(told)
+
+
+def test_a_saved_model_says_the_same(web: History, predictor: Predictor, tmp_path: Path) -> None:
+    card = saved.save(predictor, tmp_path / "m")
+    assert card["n_pages"] == predictor.n_pages
+    assert card["scores_one_round_earlier"]["all"] == predictor.scores["all"]
+    again = predict(saved.load(tmp_path / "m"), web)["all"]
+    np.testing.assert_array_equal(again.expected, predict(predictor, web)["all"].expected)
+
+
+def test_a_changed_model_is_refused(predictor: Predictor, tmp_path: Path) -> None:
+    saved.save(predictor, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        parts, comment = {name: file.read(name) for name in file.namelist()}, file.comment
+    for name in parts:
+        changed = parts | {name: parts[name].replace(b"1", b"2", 1) if name == "card.json" else parts[name][:-1] + b"x"}
+        with zipfile.ZipFile(tmp_path / "bad", "w") as file:
+            for part, data in changed.items():
+                file.writestr(part, data)
+            file.comment = comment
+        with pytest.raises(saved.BadModel, match="was changed"):
+            saved.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x80\x04\x95 a pickle", b"{}"])
+def test_what_is_no_model_is_refused_with_a_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(saved.BadModel, match="no recrawl model"):
+        saved.load(tmp_path / "m")
+
+
+def test_a_missing_model_tells_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(saved.BadModel, match="recrawl train --out"):
+        saved.load(tmp_path / "none")
+
+
+def test_a_model_of_a_newer_recrawl_is_refused(predictor: Predictor, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(saved, "FORMAT", 99)
+    saved.save(predictor, tmp_path / "m")
+    monkeypatch.undo()
+    with pytest.raises(saved.BadModel, match="newer recrawl"):
+        saved.load(tmp_path / "m")
+
+
+def test_a_model_of_other_pages_is_refused(predictor: Predictor, tmp_path: Path) -> None:
+    other = History.create(tmp_path / "other")
+    other.add([Visit(url="https://x.org/", at=START, links=[])])
+    with pytest.raises(saved.BadModel, match="none of which is in this history"):
+        saved.check_fits(predictor, other, "m")
+
+
+def test_the_card_can_be_read_without_the_model(predictor: Predictor, tmp_path: Path) -> None:
+    card = saved.save(predictor, tmp_path / "m")
+    assert saved.read_card(tmp_path / "m") == json.loads(json.dumps(card))
+
+
+def histories() -> dict[str, list[Visit]]:
+    def at(r: int) -> datetime:
+        return START + timedelta(days=7 * r)
+
+    return {
+        "a single page": [Visit(url="https://e.org/", at=at(r), links=[]) for r in range(4)],
+        "no text": [
+            Visit(url=f"https://e.org/{i}", at=at(r), links=[f"https://e.org/{r}"]) for i in range(9) for r in range(4)
+        ],
+        "never a change": [
+            Visit(url=f"https://e.org/{i}", at=at(r), links=[], text="same") for i in range(9) for r in range(4)
+        ],
+        "always a change": [
+            Visit(url=f"https://e.org/{i}", at=at(r), links=[f"https://e.org/{r}"]) for i in range(9) for r in range(5)
+        ],
+        "two rounds": [
+            Visit(url=f"https://e.org/{i}", at=at(r), links=[f"https://e.org/{r}"]) for i in range(9) for r in range(2)
+        ],
+        "links known once": [
+            Visit(url=f"https://e.org/{i}", at=at(r), links=[] if r else None) for i in range(9) for r in range(3)
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", histories())
+def test_a_poor_history_gives_a_prediction_nevertheless(name: str, tmp_path: Path) -> None:
+    history = History.create(tmp_path / "history")
+    history.add(histories()[name])
+    found = predict(train(history, SMALL), history)["all"]
+    assert np.isfinite(found.expected).all()
+
+
+def test_one_round_is_too_few_and_says_so(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "history")
+    history.add([Visit(url="https://e.org/", at=START, links=[])])
+    with pytest.raises(NotEnoughData, match="two are needed"):
+        train(history, SMALL)
+
+
+def test_unknown_links_everywhere_are_too_little_and_say_so(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "history")
+    history.add(
+        [Visit(url=f"https://e.org/{i}", at=START + timedelta(days=r), text="x") for i in range(9) for r in range(3)]
+    )
+    with pytest.raises(NotEnoughData, match="nothing can be learnt"):
+        train(history, SMALL)
