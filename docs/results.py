@@ -1,7 +1,7 @@
 """The measured tables of docs/results.md: ``python -m docs.results ../shared/data [CORPUS …]`` prints them.
 
-Each corpus is imported into a history of its own, and the rankings of `recrawl evaluate` are measured on the split by time: on panels
-of ten rounds, as the papers have, and on longer ones, as a crawler has.
+Each corpus is imported into a history of its own, and the rankings of `recrawl evaluate` are measured on the split by time: on
+panels of ten rounds, as the papers have, and on longer ones, as a crawler has.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ def table(history: History, every: str, n_rounds: int, n_panels: int) -> Iterato
                 found[row["ranking"]].append((row["spearman"], row["spearman_whole"], row["area"]))
         truth = window.n_new_internal[:, last] + window.n_new_external[:, last]
         n_pages.append(window.shape[0])
-        share.append(float(np.nanmean(truth > 0)))
-    yield f"{len(ends)} panels of {n_rounds} rounds, {np.mean(n_pages):,.0f} pages, {np.mean(share):.1%} with new links in the predicted round:"
+        share.append(float((truth[~np.isnan(truth)] > 0).mean()))
+    size = f"{len(ends)} panels of {n_rounds} rounds, {np.mean(n_pages):,.0f} pages"
+    yield f"{size}, {np.mean(share):.1%} with new links in the predicted round:"
     yield ""
     yield "| ranking | Spearman | Spearman, whole links | area |"
     yield "|---|---|---|---|"

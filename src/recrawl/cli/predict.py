@@ -124,12 +124,14 @@ def _rows(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top:
 def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int) -> None:
     from rich.table import Table
 
+    from recrawl.models.reasons import number
+
     table = Table("page", *(f"{name}" for name in found), "any", "80%", "why", pad_edge=False)
     for column in range(1, len(found) + 3):
         table.columns[column].justify = "right"
     for row in _rows(predictor, found, kind, top):
         low, high = row[f"interval_{kind}"]
-        counts = [f"{row[f'expected_new_{name}']:.2g}" for name in found]
+        counts = [number(row[f"expected_new_{name}"]) for name in found]
         table.add_row(
             row["url"], *counts, f"{row[f'probability_{kind}']:.0%}", f"{low}-{high}", "; ".join(row["reasons"][:2])
         )
@@ -150,7 +152,7 @@ def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, js
     import numpy as np
 
     from recrawl.models.predictor import BASES
-    from recrawl.models.reasons import reasons
+    from recrawl.models.reasons import number, reasons
     from recrawl.urls import page_id
 
     first = next(iter(found.values()))
@@ -179,9 +181,9 @@ def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, js
         one = told[name]
         low, high = one["interval"]
         screen.print(
-            f"{name} links: {one['expected']:.2g} expected, {one['probability']:.0%} likely to have any, "
+            f"{name} links: {number(one['expected'])} expected, {one['probability']:.0%} likely to have any, "
             f"80% between {low} and {high}; rank {one['rank']:,} of {one['of']:,}; from {one['basis']}",
             markup=False,
         )
         for reason in one["reasons"][:3]:
-            screen.print(f"  {reason['effect']:+8.2g}  {reason['words']}", markup=False)
+            screen.print(f"  {number(reason['effect'], '+'):>8}  {reason['words']}", markup=False)

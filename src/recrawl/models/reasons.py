@@ -23,7 +23,17 @@ class Reason:
     effect: float
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.effect:+.2g})"
+        return f"{self.words} ({number(self.effect, '+')})"
+
+
+def number(value: float, sign: str = "") -> str:
+    """As many digits as are of use.
+
+    >>> number(174.4), number(4.62), number(0.00234), number(-31.7, "+")
+    ('174', '4.6', '0.0023', '-32')
+    """
+    size = abs(value)
+    return f"{value:{sign},.0f}" if size >= 10 else f"{value:{sign}.1f}" if size >= 1 else f"{value:{sign}.2g}"
 
 
 @dataclass(frozen=True)
