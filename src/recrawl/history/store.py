@@ -250,11 +250,17 @@ def _despite_compaction(work: Callable[[], T]) -> T:
     for attempt in range(TRIES):
         try:
             return work()
-        except (FileNotFoundError, CommitFailedError):
-            if attempt == TRIES - 1:
+        except (FileNotFoundError, DeltaError) as error:
+            if attempt == TRIES - 1 or not _was_compacted(error):
                 raise
             time.sleep(0.01 * 2 ** min(attempt, 6) * random.random())
     raise AssertionError("unreachable")
+
+
+def _was_compacted(error: Exception) -> bool:
+    """Whether files were replaced meanwhile; a writer that reads them wraps the error, and keeps only its text."""
+    gone = ("FileNotFoundError", "No such file")
+    return isinstance(error, FileNotFoundError | CommitFailedError) or any(text in str(error) for text in gone)
 
 
 def _write(table: DeltaTable, rows: pa.Table, name: str) -> None:
