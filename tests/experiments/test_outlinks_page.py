@@ -13,6 +13,7 @@ from rich.console import Console
 
 from recrawl import panel, synth
 from recrawl.experiments import outlinks_figures as figures
+from recrawl.experiments import outlinks_maps
 from recrawl.experiments.outlinks import Evaluation, evaluate
 from recrawl.experiments.outlinks_page import findings, sections, write_outlinks_page
 from recrawl.experiments.outlinks_tables import correlated_pairs, importance_rows, ranking_table, tables
@@ -287,16 +288,16 @@ def test_the_page_says_whether_the_predicted_round_was_used(papers_rate: bool, s
 
 
 def test_a_logarithmic_axis_keeps_zeros_in_sight_and_names_round_values() -> None:
-    axis = figures.Axis(np.expm1(np.linspace(0, np.log1p(20_000), 24)).tolist())
+    axis = outlinks_maps.Axis(np.expm1(np.linspace(0, np.log1p(20_000), 24)).tolist())
     assert axis.is_log
     assert axis.placed(np.array([0.0]))[0] == 0
     assert axis.ticks()["ticktext"] == ["0", "1", "10", "100", "1k", "10k"]
-    assert not figures.Axis([0.1, 0.2, 0.3]).is_log
+    assert not outlinks_maps.Axis([0.1, 0.2, 0.3]).is_log
 
 
 def test_colours_of_a_ranking_are_scaled_by_row() -> None:
     found = made_up(rho={"average-count": 0.8, "forecast": 0.1})
-    cells = figures.ranking_figure(found, "internal").data[0]
+    cells = outlinks_maps.ranking_figure(found, "internal").data[0]
     at = {row["ranking"]: i for i, row in enumerate(found.rows["rankings"][:36:3])}
     assert [line[at["average-count"]] for line in cells.z] == [1, 1, 1]
     assert [line[at["forecast"]] for line in cells.z] == [0, 0, 0]

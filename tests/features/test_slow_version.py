@@ -155,6 +155,7 @@ def test_a_round_without_past_or_beyond_the_next_is_refused(holey: Known, of_rou
 def test_a_panel_of_one_page_and_one_round_has_a_future() -> None:
     known = made_up(1, 1)
     same(known, every_preset(8), 1, slow_features(known, 1))
+    assert known.matrix(everything(8), 1).shape == (1, len(everything(8)))
 
 
 def test_features_of_a_made_up_web_equal_the_loop(tmp_path: Path) -> None:

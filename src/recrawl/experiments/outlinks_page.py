@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from recrawl.experiments import outlinks_figures as figures
+from recrawl.experiments import outlinks_maps
 from recrawl.experiments import outlinks_tables as tables
 from recrawl.experiments.findings import percent
 from recrawl.experiments.ladders import Row
@@ -126,7 +127,7 @@ def _by_area(rows: Sequence[Row]) -> str:
 
 def _named(row: Row, what: str, score: str) -> str:
     ours = f"{row['ranking']}; " if row["paper"] else ""
-    return f"{figures.label(row)} ({ours}{what} {row[score]:.3f})"
+    return f"{outlinks_maps.label(row)} ({ours}{what} {row[score]:.3f})"
 
 
 def _best_counts(found: Evaluation) -> Iterator[str]:
@@ -205,7 +206,7 @@ def _correlation(found: Evaluation) -> Section:
         "Spearman's rank correlation ρ of every two static features in the last round but one, as in LBLA Fig. 8: blue "
         "goes up together, orange goes opposite ways. The numbers below are those beside the names."
     )
-    maps = [figures.correlation_figure(found, row) for row in found.rows["correlation"]]
+    maps = [outlinks_maps.correlation_figure(found, row) for row in found.rows["correlation"]]
     return Section(CORRELATION, text, [*maps, tables.correlation_table(found)])
 
 
@@ -215,7 +216,7 @@ def _maps(found: Evaluation) -> Section:
         "their true rate, on the right what a model predicts that knows nothing but the two. Axes whose values spread over "
         "orders of magnitude are logarithmic."
     )
-    return Section(MAPS, text, [*map(figures.map_figure, found.rows["maps"]), tables.map_table(found)])
+    return Section(MAPS, text, [*map(outlinks_maps.map_figure, found.rows["maps"]), tables.map_table(found)])
 
 
 def _rankings(found: Evaluation) -> Section:
@@ -231,7 +232,9 @@ def _rankings(found: Evaluation) -> Section:
     kinds = tables.kinds(found, "rankings")
     truths = dict.fromkeys(row["truth"] for row in found.rows["rankings"])
     scored = [
-        item for links in kinds for item in (figures.ranking_figure(found, links), tables.ranking_table(found, [links]))
+        item
+        for links in kinds
+        for item in (outlinks_maps.ranking_figure(found, links), tables.ranking_table(found, [links]))
     ]
     curves = [figures.precision_figure(found, links, truth) for truth in truths for links in kinds]
     return Section(RANKINGS, text, [*scored, *curves])
