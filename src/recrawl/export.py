@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl import panel
+from recrawl.features import known_before
+from recrawl.features import preset as preset_of
 from recrawl.history import History
 from recrawl.history.summary import MEANINGS
+from recrawl.models.predictor import predict
+from recrawl.models.records import records
+from recrawl.models.saved import check_fits, load
+from recrawl.targets import LINKS, NewLinkCount
 from recrawl.visits import Outcome
 
 VISITS_AT_ONCE = 200_000
 LINKS_AT_ONCE = 2_000_000
+PAGES_AT_ONCE = 50_000
 _STORED = ("content_bytes", "text_bytes", "text_quality", "relevance", "content_type", "title", "note")
 
 
@@ -84,6 +92,45 @@ def panel_rows(
             "content_changed": _numbers(built.content_changed[:, r]),
         }
         yield pa.table(columns | {name: _numbers(values[:, r]) for name, values in built.base.items()})
+
+
+def features(
+    history: History,
+    preset: str = "everything",
+    every: str | timedelta | Sequence[datetime] = "crawl",
+    min_share: float = 1.0,
+    n_past: int = 0,
+) -> Iterator[pa.Table]:
+    """One row a page: the features as known now, for the round to come; and the same for `n_past` rounds before, with what came.
+
+    Related pages are those known now, in all rounds, as in training.
+    """
+    built = panel.build(history, every, min_share)
+    now = len(built.rounds)
+    wanted = tuple(dict.fromkeys(f for links in LINKS for f in preset_of(preset, NewLinkCount(links))))
+    known = known_before(history, built, now, wanted)
+    for r in range(max(1, now - n_past), now + 1):
+        columns: dict[str, pa.Array] = {"url": built.url, "round": pa.array(np.full(len(built.page), r, np.int32))}
+        for links in LINKS:
+            came = NewLinkCount(links).values(built, r) if r < now else np.full(len(built.page), np.nan, np.float32)
+            columns[f"target_new_{links}"] = _numbers(came)
+        values = known.matrix(wanted, r)
+        yield pa.table(columns | {str(f): _numbers(values[:, i]) for i, f in enumerate(wanted)})
+
+
+def predictions(history: History, model: str) -> Iterator[pa.Table]:
+    """One row a page: what the model in this file expects of the next round, and why."""
+    predictor = load(model)
+    check_fits(predictor, history, model)
+    found = predict(predictor, history)
+    kind = "all" if "all" in found else next(iter(found))
+    rows = records(predictor, found, kind)
+    while part := list(islice(rows, PAGES_AT_ONCE)):
+        for row in part:
+            for name in found:
+                row[f"low_{name}"], row[f"high_{name}"] = row.pop(f"interval_{name}")
+            row["reasons"] = "; ".join(row["reasons"])
+        yield pa.Table.from_pylist(part)
 
 
 def _times(at: NDArray[np.int64]) -> pa.Array:

@@ -76,6 +76,45 @@ def test_the_panel_is_exported_as_csv(history: str) -> None:
     assert len(lines) > 1000
 
 
+def test_features_are_exported_with_what_came(history: str, tmp_path: Path) -> None:
+    out = tmp_path / "features.parquet"
+    ask(
+        "export",
+        "features",
+        "--features",
+        "default",
+        "--past",
+        "1",
+        "--min-share",
+        "0.5",
+        "--history",
+        history,
+        "-o",
+        str(out),
+    )
+    panel = ask("export", "panel", "--min-share", "0.5", "--history", history).splitlines()
+    import pyarrow.parquet as pq
+
+    came = {(row["url"], row["round"]): row["n_new_internal"] for row in map(json.loads, panel)}
+    rows = pq.read_table(out).to_pylist()
+    assert {row["round"] for row in rows} == {9, 10}
+    assert all(row["target_new_internal"] is None for row in rows if row["round"] == 10)
+    for row in rows:
+        assert row["new_internal -1"] == came[row["url"], row["round"] - 1]
+        if row["round"] == 9:
+            assert row["target_new_internal"] == came[row["url"], 9]
+
+
+def test_exported_predictions_are_those_of_predict(history: str, tmp_path: Path) -> None:
+    model = str(tmp_path / "recrawl.model")
+    ask("train", "--history", history, "--out", model, "--links", "all")
+    told = [json.loads(line) for line in ask("predict", "--json", "--history", history, "--model", model).splitlines()]
+    exported = ask("export", "predictions", "--history", history, "--model", model).splitlines()
+    for one, other in zip(told, map(json.loads, exported), strict=True):
+        assert (one["url"], one["expected_new_all"]) == (other["url"], other["expected_new_all"])
+        assert one["interval_all"] == [other["low_all"], other["high_all"]]
+
+
 def test_show_tells_the_story_of_a_page(history: str) -> None:
     url = json.loads(ask("export", "visits", "--history", history).splitlines()[0])["url"]
     story = json.loads(ask("show", url, "--json", "--links", "--history", history))

@@ -21,6 +21,7 @@ from recrawl.cli.common import (
     working,
     written,
 )
+from recrawl.cli.train import MODEL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,8 @@ class What(StrEnum):
     visits = "visits"
     links = "links"
     panel = "panel"
+    features = "features"
+    predictions = "predictions"
 
 
 class Format(StrEnum):
@@ -48,19 +51,27 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    what: Annotated[What, typer.Argument(help="visits, links or panel.")],
+    what: Annotated[What, typer.Argument(help="visits, links, panel, features or predictions.")],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to; .gz and .zst compress.")] = "-",
     format: Annotated[Format | None, typer.Option("--format", help="Default: by the file's name, else jsonl.")] = None,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: EveryOption = "crawl",
     min_share: MinShareOption = 1.0,
+    features: Annotated[
+        str, typer.Option("--features", help="Which features: a preset, as recrawl train has them.")
+    ] = ("everything"),
+    past: Annotated[
+        int, typer.Option("--past", min=0, help="Features also of so many past rounds, with the new links that came.")
+    ] = 0,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The model that predicts.")] = MODEL,
     json: JsonOption = False,
 ) -> None:
     """Write a table as Parquet, CSV or JSON lines.
 
     visits: what each showed and what was new. links: every link of every copy seen (a 304 has none of its own). panel:
-    pages by rounds (--every, --min-share).
+    pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past ones
+    (--features, --past). predictions: what the model expects of every page (--model).
     """
     from recrawl import export as tables
 
@@ -68,6 +79,10 @@ def export(
     opened = open_history(history, as_of)
     if what is What.panel:
         parts = tables.panel_rows(opened, every, min_share)
+    elif what is What.features:
+        parts = tables.features(opened, features, every, min_share, past)
+    elif what is What.predictions:
+        parts = tables.predictions(opened, model)
     else:
         parts = {"visits": tables.visits, "links": tables.links}[what.value](opened)
     if kind is Format.parquet and out == "-" and sys.stdout.isatty():

@@ -58,6 +58,7 @@ def predict(
     Pages seen once, or never with success, are predicted from their related pages, else from their site, else from all pages.
     """
     from recrawl.models.predictor import predict as run
+    from recrawl.models.records import records
     from recrawl.models.saved import check_fits, load
     from recrawl.urls import canonical
 
@@ -75,13 +76,13 @@ def predict(
         return
     if out:
         with written(out) as stream:
-            for row in _rows(predictor, found, kind, None):
+            for row in records(predictor, found, kind):
                 stream.write(_line(row))
         if out != "-":
             console().print(f"every page with its prediction: {out}", markup=False)
         return
     if json:
-        for row in _rows(predictor, found, kind, None):
+        for row in records(predictor, found, kind):
             print_json(row)
         return
     _table(predictor, found, kind, top)
@@ -93,43 +94,16 @@ def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
 
-def _order(found: Mapping[Any, Prediction], kind: str, top: int | None) -> Any:
-    import numpy as np
-
-    order = np.argsort(-found[kind].expected, kind="stable")
-    return order if top is None else order[:top]
-
-
-def _rows(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int | None) -> Any:
-    """One record a page, the most promising first."""
-    from recrawl.models.predictor import BASES
-    from recrawl.models.reasons import reasons
-
-    order = _order(found, kind, top)
-    urls = found[kind].panel.url
-    for start in range(0, len(order), 10_000):
-        pages = order[start : start + 10_000]
-        why = reasons(predictor, found[kind], pages)
-        for i, page in enumerate(pages):
-            row: dict[str, Any] = {"rank": start + i + 1, "url": urls[int(page)].as_py()}
-            for name, told in found.items():
-                row[f"expected_new_{name}"] = round(float(told.expected[page]), 4)
-                row[f"probability_{name}"] = round(float(told.probability[page]), 4)
-                row[f"interval_{name}"] = [int(told.low[page]), int(told.high[page])]
-            row["basis"] = BASES[found[kind].basis[page]]
-            row["reasons"] = [str(reason) for reason in why[i]]
-            yield row
-
-
 def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int) -> None:
     from rich.table import Table
 
     from recrawl.models.reasons import number
+    from recrawl.models.records import records
 
     table = Table("page", *(f"{name}" for name in found), "any", "80%", "why", pad_edge=False)
     for column in range(1, len(found) + 3):
         table.columns[column].justify = "right"
-    for row in _rows(predictor, found, kind, top):
+    for row in records(predictor, found, kind, top):
         low, high = row[f"interval_{kind}"]
         counts = [number(row[f"expected_new_{name}"]) for name in found]
         table.add_row(
