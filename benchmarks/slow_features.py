@@ -79,8 +79,8 @@ def story(known: Known, page: int, links: Sequence[str], of_all: pd.DataFrame) -
     columns = {name: panel.base[name][page] for name in STATIC}
     for name in (*INLINKS, "pagerank", "trustrank"):
         columns[name] = np.full(panel.shape[1], np.nan) if graph is None else getattr(graph, name)[page]
-    columns |= {"new_internal": panel.n_new_internal[page], "new_external": panel.n_new_external[page]}
-    frame = pd.DataFrame(columns, dtype=np.float64)
+    frame = pd.DataFrame(columns, dtype=np.float64).ffill()  # what a page shows is what it showed when last seen
+    frame["new_internal"], frame["new_external"] = panel.n_new_internal[page], panel.n_new_external[page]
     frame["content_change_rate"] = pd.Series(panel.content_changed[page], dtype=np.float64).expanding().mean()
     if "all" in links:
         frame["new_all"] = frame["new_internal"] + frame["new_external"]

@@ -219,12 +219,6 @@ def test_a_walk_cut_short_says_so_and_damping_must_be_below_one() -> None:
         graph.build(pages, damping=1)
 
 
-def test_progress_is_told_round_by_round() -> None:
-    told: list[tuple[int, int]] = []
-    graph.build(web([HOME], {HOME: []}, {HOME: []}), on_progress=lambda done, total: told.append((done, total)))
-    assert told == [(1, 2), (2, 2)]
-
-
 def test_link_sets_looked_up_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     rounds = [{url: [*rng.choice(URLS, 4, replace=False)] for url in URLS} for _ in range(3)]

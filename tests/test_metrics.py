@@ -11,7 +11,6 @@ from scipy import stats
 from sklearn import metrics as reference
 
 from recrawl.metrics import (
-    brier,
     calibration,
     classification_scores,
     expected_calibration_error,
@@ -20,6 +19,7 @@ from recrawl.metrics import (
     precision_at,
     regression_scores,
     spearman,
+    spearman_matrix,
 )
 
 few_values = st.integers(0, 4).map(float)
@@ -135,9 +135,8 @@ def test_the_same_seed_gives_the_same_curve() -> None:
 
 
 @given(chances)
-def test_brier_and_log_loss_are_those_of_scikit_learn(rows: list[tuple[int, float]]) -> None:
+def test_log_loss_is_that_of_scikit_learn(rows: list[tuple[int, float]]) -> None:
     truth, chance = columns(rows)
-    assert brier(truth, chance) == pytest.approx(np.mean((truth - chance) ** 2))
     clipped = np.clip(chance, 1e-15, 1 - 1e-15)
     assert log_loss(truth, chance) == pytest.approx(reference.log_loss(truth, clipped, labels=[0, 1]), rel=1e-6)
 
@@ -176,7 +175,7 @@ def test_without_pages_or_with_a_nan_the_answer_is_nan() -> None:
     for truth, predicted in (([], []), ([0.0, math.nan], [0.0, 1.0]), ([0.0, 1.0], [math.nan, 1.0])):
         scores = classification_scores(truth, predicted) | regression_scores(truth, predicted)
         assert all(math.isnan(score) for score in scores.values())
-        for score in (spearman, brier, log_loss, expected_calibration_error):
+        for score in (spearman, log_loss, expected_calibration_error):
             assert math.isnan(score(truth, predicted))
         assert calibration(truth, predicted) == []
         curve = precision_at(truth, predicted)
@@ -206,3 +205,19 @@ def test_the_mean_log_likelihood_is_that_of_the_values_that_came() -> None:
 
     assert mean_log_likelihood(Normal(), [0, 0]) == pytest.approx(-0.5 * math.log(2 * math.pi))
     assert math.isnan(mean_log_likelihood(Normal(), []))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_matrix_of_spearman_compares_every_two_columns_where_both_are_known(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 6, (60, 8)).astype(float)
+    table[:, 7] = 3  # does not vary
+    for column in (1, 2, 5):
+        table[rng.random(60) < 0.4, column] = math.nan
+    table[:, 2] = np.where(np.isnan(table[:, 1]), math.nan, table[:, 2])
+    table[:, 6] = np.where(np.isnan(table[:, 5]), 1, math.nan)  # never known where the one before it is
+    found = spearman_matrix(table)
+    for i in range(8):
+        for j in range(8):
+            both = ~np.isnan(table[:, i]) & ~np.isnan(table[:, j])
+            assert found[i, j] == pytest.approx(spearman(table[both, i], table[both, j]), nan_ok=True)

@@ -7,7 +7,7 @@ a round is taken to be as it was, so the graph of a sparse panel does not fall a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,9 +121,8 @@ def build(
     damping: float = 0.85,
     tolerance: float = 1e-7,
     max_iterations: int = 200,
-    on_progress: Callable[[int, int], None] | None = None,
 ) -> Graph:
-    """The graph of every round of a panel; `on_progress` is told the rounds done and in all.
+    """The graph of every round of a panel.
 
     TrustRank is PageRank that restarts from the `trusted` pages only: URLs, or host names for all pages of a host. By default
     these are the home pages (a host and nothing after it), and if the panel has none, the 1% of pages with the highest
@@ -136,7 +135,7 @@ def build(
     links = Links.of(panel)
     settings = (damping, tolerance, max_iterations)
     pagerank = Walk(_evenly(np.arange(n_pages), n_pages), *settings)
-    rows, unknown = _trusted_rows(panel, trusted) if trusted else (_home_pages(panel), ())
+    rows, unknown = trusted_rows(panel, trusted) if trusted else (_home_pages(panel), ())
     if not len(rows) and n_rounds:
         rows = _highest(pagerank.follow(_ones(links.of_round(0))))
     trustrank = Walk(_evenly(rows, n_pages), *settings)
@@ -147,8 +146,6 @@ def build(
             found[:2, :, r] = _inlinks(round_links)
         unweighted = _ones(round_links)
         found[2:, :, r] = pagerank.follow(unweighted), trustrank.follow(unweighted)
-        if on_progress is not None:
-            on_progress(r + 1, n_rounds)
     found[:, np.isnat(panel.at)] = np.nan
     internal, external, page_ranks, trust_ranks = found
     residual = max(pagerank.residual, trustrank.residual)
@@ -211,7 +208,7 @@ def _home_pages(panel: Panel) -> Ints:
     return np.flatnonzero(pc.match_substring_regex(panel.url, _HOME_PAGE).to_numpy(zero_copy_only=False))
 
 
-def _trusted_rows(panel: Panel, trusted: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
+def trusted_rows(panel: Panel, trusted: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """The rows of trusted pages and of the pages of trusted hosts; and what is not in the panel."""
     hosts = np.array([host(url) for url in panel.url.to_pylist()])
     rows = [_rows_of(entry, panel.page, hosts) for entry in trusted]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -104,6 +105,36 @@ def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     return min(1.0, max(-1.0, float(a @ b) / scale)) if scale else math.nan
 
 
+def spearman_matrix(columns: ArrayLike) -> Floats:
+    """Spearman's ρ of every two columns on the rows in which both are known (not NaN); NaN where one does not vary there.
+
+    Columns that are known in the same rows are ranked together; patterns of known rows are few.
+
+    >>> spearman_matrix([[1, 2, 3], [2, 4, 1], [3, 6, 2], [4, math.nan, 0]]).round(2)
+    array([[ 1. ,  1. , -0.8],
+           [ 1. ,  1. , -0.5],
+           [-0.8, -0.5,  1. ]])
+    """
+    values = np.asarray(columns, np.float64)
+    rho = np.full((values.shape[1],) * 2, np.nan)
+    patterns, pattern = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
+    each = range(len(patterns))
+    for a, b in [*combinations(each, 2), *zip(each, each, strict=True)]:  # alone last: there all its rows count
+        here = np.isin(pattern.ravel(), (a, b))
+        rho[np.ix_(here, here)] = _rank_correlations(values[np.ix_(patterns[a] & patterns[b], here)])
+    return rho
+
+
+def _rank_correlations(columns: Floats) -> Floats:
+    """Spearman's ρ of every two columns without unknowns."""
+    if not len(columns):
+        return np.full((columns.shape[1],) * 2, np.nan)
+    centred = rankdata(columns, axis=0) - (len(columns) + 1) / 2
+    scale = np.sqrt((centred**2).sum(axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.clip(centred.T @ centred / np.outer(scale, scale), -1, 1))
+
+
 def precision_at(
     truth: ArrayLike, predicted: ArrayLike, n_points: int = 100, n_draws: int = 5, seed: int = 0
 ) -> PrecisionCurve:
@@ -166,16 +197,6 @@ def expected_calibration_error(truth: ArrayLike, probability: ArrayLike, n_bins:
     if not bins:
         return math.nan
     return sum(bin.count * abs(bin.predicted - bin.observed) for bin in bins) / sum(bin.count for bin in bins)
-
-
-def brier(truth: ArrayLike, probability: ArrayLike) -> float:
-    """The mean squared difference of probability and outcome (0 or 1); 0 is perfect, 0.25 is a coin.
-
-    >>> brier([1, 0], [0.5, 0.5])
-    0.25
-    """
-    true, chance = _pair(truth, probability)
-    return float(np.mean((true - chance) ** 2)) if _is_defined(true, chance) else math.nan
 
 
 def log_loss(truth: ArrayLike, probability: ArrayLike) -> float:

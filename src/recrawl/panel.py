@@ -23,6 +23,7 @@ _COLUMNS = ("content_bytes", "text_bytes", "text_quality")
 #: The static page features (LBLA section 5.2), except the semantic vector, which `Panel.terms` leads to.
 BASE = (*_COLUMNS, "n_internal", "n_external", "path_depth", "domain_depth")
 MAX_ROUNDS = 1_000_000
+CLEARLY = 0.1  #: of a period, by which its newest visit comes earlier than usual if it has not ended
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -162,6 +163,22 @@ def rounds_of(timeline: Timeline, every: str | timedelta | Sequence[datetime] = 
     if isinstance(chosen, str):
         return by_crawl(timeline)
     return by_period(timeline, chosen) if isinstance(chosen, timedelta) else by_times(timeline, chosen)
+
+
+def has_ended(timeline: Timeline, every: str | timedelta | Sequence[datetime]) -> bool:
+    """Whether the last round is complete: False if its newest visit comes clearly earlier in the period than in earlier ones.
+
+    Only a period can be cut short by where the data end. A crawl once a week may well come at the same early hour in each of them.
+    """
+    chosen = parse_rounds(every) if isinstance(every, str) else every
+    if not isinstance(chosen, timedelta) or not timeline.n_visits:
+        return True
+    rounds, step = by_period(timeline, chosen), chosen // timedelta(microseconds=1)
+    newest = np.full(len(rounds.ends), -1.0)
+    into_period = (timeline.at - rounds.ends[rounds.of_visit] + step) / step
+    np.maximum.at(newest, rounds.of_visit, into_period)
+    earlier = newest[:-1][newest[:-1] >= 0]
+    return not len(earlier) or bool(newest[-1] >= np.quantile(earlier, 0.1) - CLEARLY)
 
 
 def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl", min_share: float = 1.0) -> Panel:

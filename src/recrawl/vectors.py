@@ -1,8 +1,8 @@
 """Page text → semantic vectors: those that came with the data as they are, else 192-dimensional LSA.
 
 LBLA (appendix) describes LSA: term counts weighted by the inverse document frequency, reduced by a randomized singular value
-decomposition, scaled to length 1. The authors' own variant is not published. It is fitted on the text of one round and applied to
-all others, so that a page's vector moves only when its text does.
+decomposition, scaled to length 1. The authors' own variant is not published. It is fitted once, on what every page last showed
+before the predicted round; a page has that one vector in all rounds, so none moves because the texts of others did.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 DIMENSIONS = 192
 REDUCED = 20
+_ROUNDING = 1e-6  # texts have length 1 before they are projected
 
 
 class Lsa(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -76,9 +77,10 @@ class Lsa(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.columns_ = np.sort(widest)
         self.weights_ = TfidfTransformer(sublinear_tf=self.sublinear).fit(counts[:, self.columns_])
         weighted = self.weights_.transform(counts[:, self.columns_])
-        n_components = min(self.n_components, min(weighted.shape) - 1)
         self.svd_ = None
-        if n_components >= 1:
+        if min(weighted.shape) > 1:
+            # As many as pages or terms, not one fewer: two topics without a common word need two.
+            n_components = min(self.n_components, *weighted.shape)
             svd = TruncatedSVD(n_components, algorithm="randomized", n_iter=self.n_iter, random_state=self.random_state)
             with np.errstate(invalid="ignore"):  # texts that are all the same have no variance to explain
                 self.svd_ = svd.fit(weighted)
@@ -90,6 +92,7 @@ class Lsa(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         counts = sparse.csr_matrix(validate_data(self, counts, accept_sparse="csr", reset=False))
         weighted = self.weights_.transform(counts[:, self.columns_])
         dense = self.svd_.transform(weighted) if self.svd_ is not None else weighted.toarray()
+        dense[np.linalg.norm(dense, axis=1) < _ROUNDING] = 0  # or a page of unknown words would point somewhere
         vectors: Floats = normalize(dense).astype(np.float32)
         return vectors
 
@@ -105,7 +108,6 @@ class Vectors:
     """One vector a page, in the order of the panel's pages; all zero for a page without text."""
 
     values: Floats
-    origin: str  # "given": they came with the data; else the name of the transformer
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -113,33 +115,26 @@ class Vectors:
         return np.asarray(self.values.any(axis=1))
 
 
-def page_vectors(
-    history: History, panel: Panel, until: int | None = None, *, fitted_on: int | None = None, transformer: Any = None
-) -> Vectors:
-    """The vector of what each page last showed up to round `until` (the last one), fitted on round `fitted_on` (the same).
+def page_vectors(history: History, panel: Panel, until: int | None = None, *, transformer: Any = None) -> Vectors:
+    """The vector of what each page last showed up to round `until` (the last one), by a transformer fitted on these texts.
 
     `transformer` is any scikit-learn transformer of term counts (CSR, pages by terms); an `Lsa` if none is given, unless the
     history holds vectors, which are then taken as they are.
     """
-    last = len(panel.rounds) - 1 if until is None else until
-    digests = texts_up_to(panel, last)
+    digests = texts_up_to(panel, len(panel.rounds) - 1 if until is None else until)
     if transformer is None:
         given = _given(history, digests)
         if given is not None:
-            return Vectors(given, "given")
+            return Vectors(given)
     transformer = Lsa() if transformer is None else transformer
-    basis = digests if fitted_on is None else texts_up_to(panel, fitted_on)
-    vocabulary, counts = term_counts(history, basis)
+    vocabulary, counts = term_counts(history, digests)
     if not len(vocabulary):
-        return Vectors(np.zeros((len(panel.page), 1), np.float32), type(transformer).__name__)
+        return Vectors(np.zeros((len(panel.page), 1), np.float32))
     seen = np.unique(np.flatnonzero(np.diff(counts.indptr)))
-    transformer.fit(counts[seen])
-    if fitted_on is not None:
-        counts = term_counts(history, digests, vocabulary)[1]
-    found = transformer.transform(counts)
+    found = transformer.fit(counts[seen]).transform(counts)
     values = np.array(found.toarray() if sparse.issparse(found) else found, np.float32)
     values[np.diff(counts.indptr) == 0] = 0  # a transformer that moves the origin would give them a direction
-    return Vectors(values, type(transformer).__name__)
+    return Vectors(values)
 
 
 def texts_up_to(panel: Panel, last: int) -> Ints:
@@ -165,8 +160,8 @@ def _given(history: History, digests: Ints) -> Floats | None:
     return np.where((at >= 0)[:, None], stored[at], np.float32(0)).astype(np.float32)
 
 
-def term_counts(history: History, digests: Ints, vocabulary: Ints | None = None) -> tuple[Ints, sparse.csr_matrix]:
-    """The term ids that are the columns, ascending, and the counts [text, term]; terms outside a given vocabulary are left out."""
+def term_counts(history: History, digests: Ints) -> tuple[Ints, sparse.csr_matrix]:
+    """The term ids that are the columns, ascending, and the counts [text, term]."""
     wanted = np.unique(digests[digests != 0])
     table = history.store.read("texts", where=pc.is_in(ds.field("digest"), pa.array(wanted)))
     # A text may be stored twice until the history is compacted.
@@ -179,12 +174,7 @@ def term_counts(history: History, digests: Ints, vocabulary: Ints | None = None)
     ids, n = terms.flatten().to_numpy(), counts.flatten().to_numpy().astype(np.float32)
     lengths = terms.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     text = np.repeat(np.arange(len(keys)), lengths)
-    if vocabulary is None:
-        vocabulary, column = np.unique(ids, return_inverse=True)
-    else:
-        column = np.minimum(np.searchsorted(vocabulary, ids), max(len(vocabulary) - 1, 0))
-        inside = vocabulary[column] == ids if len(vocabulary) else np.zeros(len(ids), np.bool_)
-        text, column, n = text[inside], column[inside], n[inside]
+    vocabulary, column = np.unique(ids, return_inverse=True)
     stored = sparse.csr_matrix((n, (text, column)), shape=(len(keys) + 1, len(vocabulary)))  # the last row is empty
     at = np.searchsorted(keys, digests)
     found = (

@@ -5,13 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recrawl import panel
 from recrawl.errors import NotEnoughData
+from recrawl.experiments import maps, rankings
 from recrawl.experiments.outlinks import evaluate
+from recrawl.experiments.outlinks_tables import scope
 from recrawl.experiments.settings import PARTS, Settings
+from recrawl.features import Known
 from recrawl.history import History
+from recrawl.models.learners import Learner
 from recrawl.visits import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -60,3 +65,85 @@ def test_one_round_or_one_page_is_refused_with_a_sentence(
     history = history_of(tmp_path, n_pages, n_rounds, links=[])
     with pytest.raises(NotEnoughData, match=sentence):
         evaluate(history, panel.build(history), QUICK)
+
+
+# -- what was asked for and how it went -------------------------------------------------------------------------------
+
+
+def two_hosts(folder: Path) -> History:
+    """The second host's pages are not seen before the second round."""
+    history = History.create(folder)
+    history.add(
+        Visit(
+            url=f"https://h{i % 2}.org/{i}",
+            at=START + timedelta(days=7 * r),
+            links=[f"https://h{i % 2}.org/{i}/{r}"] if i % 3 else [],
+            text=f"word{i % 5} common",
+        )
+        for r in range(4)
+        for i in range(24)
+        if r or i % 2 == 0
+    )
+    return history
+
+
+def asked_for(*parts: str) -> Settings:
+    return Settings(links=("internal",), parts=parts, seeds=(0,), quick=True, trees=3, history=1, n_jobs=1)
+
+
+def test_how_related_pages_were_found_is_told_with_the_recall(tmp_path: Path) -> None:
+    history = two_hosts(tmp_path)
+    found = evaluate(history, panel.build(history, "crawl", 0.0), asked_for("features", "history"))
+    told = "by the text before the predicted round 24 pages have some, exact search with recall 1.000"
+    first = "by the text of the first round 12 pages have some, exact search with recall 1.000"
+    assert found.related == f"{told}; {first}"
+    assert scope(found).endswith(f"Related pages: {found.related}.")
+    assert found.about() == {
+        "pages": 24, "rounds": 4, "predicted": found.predicted, "split": "pages", "related": found.related, "recall": 1.0,
+        "notes": [],
+    }  # fmt: skip
+    unneeded = evaluate(history, panel.build(history, "crawl", 0.0), asked_for("maps"))
+    assert (unneeded.related, unneeded.recall) == ("none were needed", None)
+
+
+def test_what_was_to_be_trusted_but_is_unknown_is_noted(tmp_path: Path) -> None:
+    history = two_hosts(tmp_path)
+    pages = panel.build(history, "crawl", 0.0)
+    found = evaluate(history, pages, asked_for("features"), trusted=["h0.org", "https://h9.org/"])
+    assert found.notes == ("'https://h9.org/' was to be trusted, but no such page or host is among those evaluated",)
+    found = evaluate(history, pages, asked_for("features"), trusted=["h1.org"])
+    assert len(found.notes) == 1
+    assert "nothing that is to be trusted was seen in the first round" in found.notes[0]
+    with pytest.raises(NotEnoughData, match="none of the trusted pages and hosts is in the panel"):
+        evaluate(history, pages, asked_for("features"), trusted=["h9.org"])
+
+
+def test_only_models_that_give_a_distribution_learn_the_number_of_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt: list[str] = []
+    original = rankings.learnt
+
+    def watched(task: object, learner: Learner, *args: object) -> object:
+        learnt.append(learner.name)
+        return original(task, learner, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rankings, "learnt", watched)
+    history = two_hosts(tmp_path)
+    found = evaluate(history, panel.build(history, "crawl", 0.0), asked_for("counts"))
+    assert learnt == [row["learner"] for row in found.rows["counts"]]
+    assert learnt == ["ngboost", "poisson", "negative-binomial", "hurdle", "forecast"]
+
+
+def test_two_equal_features_correlate_fully_though_one_is_known_of_half_the_pages(tmp_path: Path) -> None:
+    history = history_of(tmp_path, 24, 3, links=[])
+    known = Known(panel.build(history))
+    rng = np.random.default_rng(0)
+    size = rng.random((24, 1))
+    known.panel.base["content_bytes"][:] = size
+    known.panel.base["text_bytes"][:] = np.where(rng.random((24, 1)) < 0.5, size, np.nan)
+    found = maps.correlation_map(known)
+    first, second = (found["names"].index(name) for name in ("page content size", "page text size"))
+    assert found["spearman"][second][first] == pytest.approx(1)
+    assert found["spearman"][first][second] is None, "the lower triangle is enough"
+    assert found["spearman"][first][first] == 1

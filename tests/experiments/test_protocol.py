@@ -24,6 +24,7 @@ from recrawl.experiments.protocol import (
     predicted,
     tuned,
 )
+from recrawl.experiments.settings import Settings
 from recrawl.features import Feature, Features, Known, default, everything, look_back_look_around
 from recrawl.models.learners import Learner, named
 from recrawl.panel import BASE, Panel
@@ -133,17 +134,13 @@ def test_features_of_an_earlier_round_can_be_asked_for(known: Known) -> None:
     late = by_pages(known, target, features, 0)
     np.testing.assert_array_equal(task.y_test, late.y_test)
     np.testing.assert_array_equal(task.x_test, known.matrix(features, 1)[task.test_pages])
-    earlier = by_pages(known, target, features, 0, of_round=3)
-    np.testing.assert_array_equal(earlier.y_test, target.values(known.panel, 3)[earlier.test_pages])
 
 
 @pytest.mark.parametrize("target", [*every_target()], ids=str)
-@pytest.mark.parametrize("of_round", [2, 4, None])
-def test_the_crawlers_task_does_not_learn_from_the_predicted_round(
-    known: Known, target: Target, of_round: int | None
-) -> None:
-    last, features = of_round or ROUNDS - 1, features_of(target)
-    truth, noise = (by_time(each, target, features, of_round) for each in (known, noisy(known, last)))
+@pytest.mark.parametrize("n_rounds", [3, 5, ROUNDS])
+def test_the_crawlers_task_does_not_learn_from_the_predicted_round(target: Target, n_rounds: int) -> None:
+    known, features = known_of(n_rounds=n_rounds), features_of(target)
+    truth, noise = (by_time(each, target, features) for each in (known, noisy(known, n_rounds - 1)))
     for name in ("x_train", "y_train", "x_tune", "y_tune"):
         np.testing.assert_array_equal(getattr(truth, name), getattr(noise, name))
     both, at, in_noise = np.intersect1d(truth.test_pages, noise.test_pages, return_indices=True)
@@ -162,7 +159,7 @@ def test_the_crawlers_task_predicts_every_page_with_a_known_target(known: Known,
     np.testing.assert_array_equal(task.x_test, known.matrix(features, ROUNDS - 1)[task.test_pages])
 
 
-def test_the_crawlers_task_learns_from_all_earlier_rounds_or_the_last_few(known: Known) -> None:
+def test_the_crawlers_task_learns_from_all_earlier_rounds(known: Known) -> None:
     target, features = NewLinkCount("all"), look_back_look_around(NewLinkCount("all"), 2)
 
     def rows(rounds: range) -> tuple[np.ndarray, np.ndarray]:
@@ -170,14 +167,13 @@ def test_the_crawlers_task_learns_from_all_earlier_rounds_or_the_last_few(known:
         blocks = [known.matrix(features, r)[~np.isnan(y)] for r, y in zip(rounds, truths, strict=True)]
         return np.vstack(blocks), np.concatenate([y[~np.isnan(y)] for y in truths])
 
-    for max_rounds, rounds in ((None, range(1, 5)), (2, range(3, 5)), (99, range(1, 5)), (1, range(4, 5))):
-        task = by_time(known, target, features, max_rounds=max_rounds)
-        x, y = rows(rounds)
-        np.testing.assert_array_equal(task.x_train, x)
-        np.testing.assert_array_equal(task.y_train, y)
-        newest_x, newest_y = rows(range(4, 5))
-        np.testing.assert_array_equal(task.x_tune, newest_x)
-        np.testing.assert_array_equal(task.y_tune, newest_y)
+    task = by_time(known, target, features)
+    x, y = rows(range(1, 5))
+    np.testing.assert_array_equal(task.x_train, x)
+    np.testing.assert_array_equal(task.y_train, y)
+    newest_x, newest_y = rows(range(4, 5))
+    np.testing.assert_array_equal(task.x_tune, newest_x)
+    np.testing.assert_array_equal(task.y_tune, newest_y)
 
 
 def test_pooled_rows_are_capped_and_still_belong_together() -> None:
@@ -249,14 +245,14 @@ def task_of(target: Target, n_tune: int = 60, seed: int = 0) -> Task:
     return Task(target, (), x[:100], y[:100], x[:n_tune], y[:n_tune], x[100:], y[100:], np.arange(100))
 
 
-def settings(**more: Any) -> dict[str, Any]:
-    return {"history": 8, "seed": 0, "quick": False, "n_jobs": 1} | more
+def tune(learner: Learner, task: Task, history: int = 8, **settings: Any) -> Any:
+    return tuned(learner, task, Settings(**{"n_jobs": 1} | settings), history=history, seed=0)
 
 
 def test_tuning_picks_the_setting_that_predicts_best() -> None:
     learner = Learner("scaled", None, lambda task: Scaled(), ranges={"factor": (0.0, 0.9, 1.5, -1.0)})
-    assert tuned(learner, task_of(NewLinkCount()), **settings()).factor == 0.9
-    assert tuned(learner, task_of(NewLinkCount()), **settings(quick=True)).factor == 0, "quick: as the papers tuned it"
+    assert tune(learner, task_of(NewLinkCount())).factor == 0.9
+    assert tune(learner, task_of(NewLinkCount()), quick=True).factor == 0, "quick: as the papers tuned it"
 
 
 def test_tuning_of_presence_goes_by_balanced_accuracy() -> None:
@@ -267,12 +263,12 @@ def test_tuning_of_presence_goes_by_balanced_accuracy() -> None:
     task = Task(HasNewLinks(), (), x, y, x, y, x, y, np.arange(200))
     ranges = {"class_weight": (None, "balanced"), "max_depth": (1,)}
     learner = Learner("tree", None, lambda task: DecisionTreeClassifier(random_state=0), ranges=ranges)
-    assert tuned(learner, task, **settings()).class_weight == "balanced"
+    assert tune(learner, task).class_weight == "balanced"
 
 
 def test_tuning_works_inside_the_wrappers_of_real_learners() -> None:
     small = replace(named("extra-trees"), ranges={"n_estimators": (5,), "min_samples_leaf": (1, 45)})
-    model = tuned(small, task_of(HasNewLinks()), **settings())
+    model = tune(small, task_of(HasNewLinks()))
     assert model.get_params()["estimator__min_samples_leaf"] == 1
     assert model.get_params()["estimator__n_estimators"] == 5
     found = fit_predict(model, task_of(HasNewLinks()))
@@ -281,17 +277,22 @@ def test_tuning_works_inside_the_wrappers_of_real_learners() -> None:
 
 def test_too_few_rows_or_one_class_to_tune_on_leave_the_papers_settings() -> None:
     small = replace(named("extra-trees"), ranges={"n_estimators": (5,)})
-    few = tuned(small, task_of(NewLinkCount(), n_tune=9), **settings())
-    assert few.n_estimators == 400
+    assert tune(small, task_of(NewLinkCount(), n_tune=9)).n_estimators == 400
+    assert tune(small, task_of(NewLinkCount(), n_tune=9), folds=4).n_estimators == 5, "fewer folds need fewer rows"
     task = task_of(HasNewLinks())
     rare = replace(task, y_tune=np.r_[np.ones(4), np.zeros(56)].astype(np.float32))
     for unlearnable in (rare, replace(task, y_tune=np.zeros(60, np.float32))):
-        model = tuned(small, unlearnable, **settings(history=1))
+        model = tune(small, unlearnable, history=1)
         assert (
             model.get_params()["estimator__n_estimators"]
             == named("extra-trees").make("presence", "all", 1).get_params()["estimator__n_estimators"]
         )
-    assert tuned(named("always-zero"), task, **settings()) is not None, "nothing to tune"
+    assert tune(named("always-zero"), task) is not None, "nothing to tune"
+
+
+def test_fewer_trees_are_asked_of_every_model_that_is_tried() -> None:
+    quick, searched = (tune(named("extra-trees"), task_of(NewLinkCount()), trees=3, quick=q) for q in (True, False))
+    assert quick.n_estimators == searched.n_estimators == 3
 
 
 def test_the_scores_are_those_of_the_papers() -> None:

@@ -139,13 +139,6 @@ def test_all_quantities_at_all_lags_equal_the_loop_also_those_in_no_preset(holey
             np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6, err_msg=f"{around} {name}")
 
 
-def test_rows_of_several_rounds_are_their_matrices_below_each_other(holey: Known) -> None:
-    features, pages = everything(2), np.array([5, 0, 7])
-    expected = np.vstack([holey.matrix(features, r)[pages] for r in (2, 4)])
-    np.testing.assert_array_equal(holey.rows(features, [2, 4], pages), expected)
-    assert holey.rows(features, [1, 2, 3]).shape == (3 * 11, len(features))
-
-
 @pytest.mark.parametrize("of_round", [-1, 0, ROUNDS + 1])
 def test_a_round_without_past_or_beyond_the_next_is_refused(holey: Known, of_round: int) -> None:
     with pytest.raises(ValueError, match=f"round {of_round} cannot be predicted: the panel has rounds 0 to 9"):

@@ -6,7 +6,25 @@ import sys
 
 import typer
 
-from recrawl.cli import archive, compact, demo, evaluate, export, importing, info, predict, show, stats, synth, train
+from recrawl.cli import (
+    archive,
+    compact,
+    demo,
+    evaluate,
+    export,
+    importing,
+    info,
+    plan,
+    predict,
+    relevance,
+    replay,
+    score,
+    show,
+    stats,
+    synth,
+    train,
+    tune,
+)
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -16,7 +34,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (demo, importing, archive, info, show, stats, train, predict, evaluate, synth, export, compact):
+for module in (
+    demo,
+    importing,
+    archive,
+    info,
+    show,
+    stats,
+    train,
+    predict,
+    evaluate,
+    replay,
+    tune,
+    plan,
+    score,
+    relevance,
+    synth,
+    export,
+    compact,
+):
     module.register(app)
 
 

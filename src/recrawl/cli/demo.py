@@ -20,7 +20,7 @@ def demo(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """A made-up web from crawl files to a prediction: synth, import, stats, an HTML report, train and predict."""
+    """A made-up web from crawl files to a plan: synth, import, stats, an HTML report, train, predict, replay and plan."""
     from recrawl.experiments.demo import run
 
     result = run(folder, pages, seed, step=note)

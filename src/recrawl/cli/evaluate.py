@@ -1,4 +1,4 @@
-"""``recrawl evaluate``: the papers' evaluation of new-outlink prediction on any history."""
+"""``recrawl evaluate``: the papers' evaluations on any history, of new-outlink prediction or of history-aware choices."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ import typer
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
-    EveryOption,
     HistoryOption,
     JsonOption,
     MinShareOption,
     SeedOption,
+    checked_period,
+    checked_rounds,
     console,
     open_history,
     print_json,
     steps,
 )
 
+METHODS = ("outlinks", "history-aware")
+OUTLINKS, HISTORY_AWARE = "Of --method outlinks", "Of --method history-aware"
+#: The options that only one method takes.
+OWN = {
+    "outlinks": (
+        "min_share", "rounds", "links", "parts", "split", "quick", "repeat", "papers_rate", "trees", "related", "neighbours",
+        "trusted",
+    ),
+    "history-aware": ("windows", "thetas", "ahead", "since", "until", "level", "estimator", "updates"),
+}  # fmt: skip
 PARTS = "features, history, importance, correlation, maps, rankings, counts"
 
 
@@ -28,13 +39,35 @@ def register(app: typer.Typer) -> None:
     app.command("evaluate")(evaluate)
 
 
+def checked_every(text: str) -> str:
+    """Rounds, or ``visits``."""
+    return text if text == "visits" else checked_rounds(text)
+
+
 def evaluate(
+    context: typer.Context,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="'outlinks': learnt predictions (papers 000 and 003); 'history-aware': rates of updates (paper 004).",
+        ),
+    ] = "outlinks",
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
     ] = None,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
-    every: EveryOption = "crawl",
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            metavar="PERIOD",
+            help="Rounds: 'crawl' as crawled, a period such as 1h or 7d, or the times at which they end; for history-aware also "
+            "'visits', each at its own time.",
+            callback=checked_every,
+        ),
+    ] = "crawl",
     min_share: MinShareOption = 1.0,
     rounds: Annotated[
         int, typer.Option("--rounds", min=2, help="Use the last so many rounds; the papers have 10.")
@@ -67,14 +100,87 @@ def evaluate(
         list[str] | None,
         typer.Option("--trusted", metavar="URL", help="A page or host that TrustRank starts from; repeat it."),
     ] = None,
+    windows: Annotated[
+        str, typer.Option("--windows", help="Weeks of history to try.", rich_help_panel=HISTORY_AWARE)
+    ] = "1-12",
+    thetas: Annotated[
+        str, typer.Option("--thetas", help="Thresholds on the probability of an update.", rich_help_panel=HISTORY_AWARE)
+    ] = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1",
+    ahead: Annotated[
+        str,
+        typer.Option(
+            "--ahead",
+            metavar="PERIOD",
+            help="Updates within this time are to be told.",
+            callback=checked_period,
+            rich_help_panel=HISTORY_AWARE,
+        ),
+    ] = "7d",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Evaluate from then on; earlier visits still count as history.",
+            rich_help_panel=HISTORY_AWARE,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Evaluate until then.", rich_help_panel=HISTORY_AWARE)
+    ] = None,
+    level: Annotated[
+        str,
+        typer.Option("--level", help="page, or site: all pages of a host at depth ≤ 2.", rich_help_panel=HISTORY_AWARE),
+    ] = "page",
+    estimator: Annotated[
+        str, typer.Option("--estimator", help="simple, regular or maximum-likelihood.", rich_help_panel=HISTORY_AWARE)
+    ] = "maximum-likelihood",
+    updates: Annotated[
+        str,
+        typer.Option(
+            "--updates",
+            help="When an update was: 'interpolated', halfway to the visit before, or 'observed'.",
+            rich_help_panel=HISTORY_AWARE,
+        ),
+    ] = "interpolated",
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """How well new links can be predicted, from which features and by which models: the tables and figures of the papers.
+    """How well new links can be predicted: the tables and figures of the papers.
 
-    Without --quick every model is tuned by cross-validation over the papers' grids, which takes its time. Nothing is learnt from
-    the round that is predicted.
+    With --method outlinks, the default: from which features and by which models. Without --quick every model is tuned by
+    cross-validation over the papers' grids, which takes its time. Nothing is learnt from the round that is predicted.
+
+    With --method history-aware: whether a page, or a site, will have new links soon, from the rate of its past updates, for
+    --windows of history and thresholds --thetas; which are updated first; and whether updates come like a Poisson process.
     """
+    chosen_method = chosen("--method", method, METHODS)[0]
+    _refuse_options_of_others(context, chosen_method)
+    if chosen_method == "history-aware":
+        from recrawl.cli import evaluate_updates
+        from recrawl.experiments.captures import LEVELS
+        from recrawl.experiments.updates import UPDATES, UpdateSettings
+        from recrawl.panel import parse_period
+        from recrawl.rates import ESTIMATORS
+
+        wanted = UpdateSettings(
+            windows=evaluate_updates.parse_windows(windows),
+            thetas=evaluate_updates.parse_thetas(thetas),
+            ahead=parse_period(ahead),
+            every=every,
+            level=chosen("--level", level, LEVELS)[0],
+            estimator=chosen("--estimator", estimator, tuple(ESTIMATORS))[0],
+            updates=chosen("--updates", updates, UPDATES)[0],
+            since=evaluate_updates.parse_moment("--from", since),
+            until=evaluate_updates.parse_moment("--until", until),
+            seed=seed,
+        )
+        evaluate_updates.run(history, as_of, wanted, out, json)
+        return
+    if every == "visits":
+        raise typer.BadParameter(
+            "--every visits is for --method history-aware; outlinks are predicted from round to round"
+        )
     from recrawl.experiments.outlinks import evaluate as run
     from recrawl.experiments.settings import PARTS as KNOWN
     from recrawl.experiments.settings import SPLITS, Settings
@@ -114,6 +220,16 @@ def evaluate(
         screen.print(table)
     if out:
         screen.print(Text(f"all of it with plots: {out}"))
+
+
+def _refuse_options_of_others(context: typer.Context, method: str) -> None:
+    """An option that would silently do nothing is wrong usage."""
+    for other in METHODS:
+        for name in OWN[other] if other != method else ():
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                option = next(p.opts[0] for p in context.command.params if p.name == name)
+                raise typer.BadParameter(f"{option} belongs to --method {other}")
 
 
 def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:

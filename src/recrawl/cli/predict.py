@@ -13,6 +13,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     console,
+    note,
     open_history,
     print_json,
     steps,
@@ -56,6 +57,7 @@ def predict(
     """What the next round will show on every known page: how many new links, with what probability, and why.
 
     Pages seen once, or never with success, are predicted from their related pages, else from their site, else from all pages.
+    Of pages that are gone little is expected: as much as their chance to come back allows.
     """
     from recrawl.models.predictor import predict as run
     from recrawl.models.records import records
@@ -67,7 +69,7 @@ def predict(
     check_fits(predictor, opened, model)
     asked = [canonical(one) for one in (url or []) + ([explain] if explain else [])]
     with steps("what was new in each round") as on_step:
-        found = run(predictor, opened, asked, on_step)
+        found = run(predictor, opened, asked, on_step, note)
     kind = links if links in found else next(iter(found))
     if links not in found and links != "all":
         raise typer.BadParameter(f"--by {links!r}: the model predicts {', '.join(found)}")
@@ -97,6 +99,7 @@ def _line(row: dict[str, Any]) -> bytes:
 def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int) -> None:
     from rich.table import Table
 
+    from recrawl.models.pages import last_visit
     from recrawl.models.reasons import number
     from recrawl.models.records import records
 
@@ -110,8 +113,8 @@ def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top
             row["url"], *counts, f"{row[f'probability_{kind}']:.0%}", f"{low}-{high}", "; ".join(row["reasons"][:2])
         )
     screen = console()
-    when = str(found[kind].panel.rounds[-1])[:16].replace("T", " ")
-    table.title, table.title_justify = f"new links expected in the round after {when} UTC", "left"
+    when = last_visit(found[kind].panel)[:16].replace("T", " ")
+    table.title, table.title_justify = f"new links expected in the round after that of {when} UTC", "left"
     screen.print(table)
     import numpy as np
 
@@ -125,7 +128,7 @@ def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, js
     """One page with all that is said of it."""
     import numpy as np
 
-    from recrawl.models.predictor import BASES
+    from recrawl.models.around import BASES
     from recrawl.models.reasons import number, reasons
     from recrawl.urls import page_id
 

@@ -14,6 +14,7 @@ from recrawl.cli.common import (
     JsonOption,
     SeedOption,
     console,
+    note,
     open_history,
     print_json,
     steps,
@@ -48,6 +49,17 @@ def train(
     ] = "forecast",
     look_back: Annotated[int, typer.Option("--look-back", min=0, max=8, help="Single past rounds to look at.")] = 8,
     related: Annotated[int, typer.Option("--related", min=1, help="Related pages of each page.")] = 30,
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", help="How related pages are found: auto, exact or approximate.")
+    ] = "auto",
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted",
+            metavar="URL",
+            help="A page or host that TrustRank starts from (features 'everything' and 'static'); repeat it.",
+        ),
+    ] = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -60,20 +72,34 @@ def train(
     from recrawl.models.predictor import Recipe
     from recrawl.models.predictor import train as run
     from recrawl.models.saved import save
+    from recrawl.related import METHODS
     from recrawl.targets import LINKS
 
     named(learner)
-    recipe = Recipe(every, features, learner, chosen("--links", links, LINKS), look_back, rounds, related, seed)
+    if neighbours not in METHODS:
+        raise typer.BadParameter(f"--neighbours {neighbours!r}: choose among {', '.join(METHODS)}")
+    recipe = Recipe(
+        every,
+        features,
+        learner,
+        chosen("--links", links, LINKS),
+        look_back,
+        rounds,
+        related,
+        seed,
+        neighbours=neighbours,
+        trusted=tuple(trusted or ()),
+    )
     opened = open_history(history, as_of)
     with steps("what was new in each round") as on_step:
-        predictor = run(opened, recipe, on_step)
+        predictor = run(opened, recipe, on_step, note)
         told = save(predictor, out)
     if json:
         print_json(
             {
                 "model": out,
-                **{key: told[key] for key in ("window", "n_pages", "n_rounds", "recipe", "versions")},
-                "scores": predictor.scores,
+                **{key: told[key] for key in ("window", "n_pages", "n_rounds", "neighbours", "recipe", "versions")},
+                "scores": told["scores_one_round_earlier"],
             }
         )
         return
@@ -83,7 +109,8 @@ def train(
     screen.print(score_table(predictor))
     screen.print(
         Text(
-            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds up to {predictor.window[1]}: {out}\n"
+            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, the last visit of "
+            f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
             f"next: recrawl predict --model {out}"
         )
     )
@@ -97,6 +124,11 @@ def score_table(predictor: Predictor) -> Any:
     table.title, table.title_justify = "the same model one round earlier", "left"
     for links, scores in predictor.scores.items():
         if scores:
-            cells = (f"{scores[name]:.3f}" for name in ("spearman", "spearman_average", "spearman_previous", "area"))
+            cells = (_cell(scores[name]) for name in ("spearman", "spearman_average", "spearman_previous", "area"))
             table.add_row(links, *cells, *(f"{scores[name]:,.0f}" for name in ("expected", "found", "n_pages")))
     return table if table.row_count else "too few rounds to see how right the model would have been one round earlier"
+
+
+def _cell(value: float) -> str:
+    """Three digits, or a dash where there is no number."""
+    return "-" if value != value else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""The demo: a made-up web is crawled ten times, imported, looked at, reported on, and its next round predicted."""
+"""The demo: a made-up web is crawled ten times, imported, looked at, reported on, its next round predicted; then plans are made."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.errors import RecrawlError
+from recrawl.experiments.demo_plan import planned
 from recrawl.experiments.empirical import analyse
 from recrawl.experiments.empirical_page import write_empirical_page
 from recrawl.history import History, summary
@@ -36,7 +37,7 @@ class DemoResult:
     visits: int
     pages: int
     busiest: str  # the page that gained most links in one round
-    what_to_look_at: tuple[str, str, str]
+    what_to_look_at: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -54,11 +55,11 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         ) from error
     settings = Settings(pages=n_pages, seed=seed)
     crawl, warc = place / "crawl.jsonl", place / "crawl.warc.gz"
-    step(f"1/5 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
+    step(f"1/6 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
     with crawl.open("wb") as stream:
         write_jsonl(settings, stream)
     write_warc(Settings(pages=min(WARC_PAGES, n_pages), seed=seed + 1), warc)
-    step("2/5 importing the crawl files, JSON lines and WARC (recrawl import)")
+    step("2/6 importing the crawl files, JSON lines and WARC (recrawl import)")
     if (place / "history" / MARKER).exists():
         shutil.rmtree(place / "history")  # of an earlier demo
     history = History.create(place / "history")
@@ -66,17 +67,22 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
     step(
         f"    {imported.added:,} visits added, {imported.duplicates:,} known already, {sum(imported.skipped.values()):,} skipped"
     )
-    step("3/5 working out what was new at every visit (recrawl info, recrawl stats)")
+    step("3/6 working out what was new at every visit (recrawl info, recrawl stats)")
     totals = summary(history)
     timeline = history.timeline
     found = analyse(build(history, min_share=MIN_SHARE), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
     for sentence in found.findings:
         step(f"    {sentence}")
-    step("4/5 writing the report (recrawl stats --out)")
+    step("4/6 writing the report (recrawl stats --out)")
     report = write_empirical_page(place / "report.html", found, "recrawl demo: a made-up web, crawled ten times")
-    step("5/5 learning which pages gain links, and predicting the next round (recrawl train, recrawl predict)")
+    step("5/6 learning which pages gain links, and predicting the next round (recrawl train, recrawl predict)")
     model = place / "model.recrawl"
     for sentence in _predicted(history, model, seed):
+        step(f"    {sentence}")
+    step(
+        "6/6 a web crawled every three hours: policies replayed on its past, and a plan (recrawl replay, recrawl plan)"
+    )
+    for sentence in planned(place, seed):
         step(f"    {sentence}")
     command = "recrawl" if shutil.which("recrawl") else sys.argv[0]
     busiest = found.extreme_pages[0].url if found.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
@@ -89,6 +95,8 @@ def run(folder: str, n_pages: int, seed: int, step: Callable[[str], None]) -> De
         what_to_look_at=(
             f"Open {report} in a browser: how new links arrive, with every plot of the papers.",
             f"See which pages come next:       {command} predict --history {place / 'history'} --model {model}",
+            f"Open {place / 'replay.html'}: what each policy would have found, and how soon.",
+            f"See the plan, and why:           {command} plan --budget 10% --history {place / 'lively'}",
             f"See the busiest page over time:  {command} show {busiest} --history {place / 'history'}",
         ),
     )

@@ -25,16 +25,20 @@ FEATURE_SETS = {
 }
 
 
-def feature_ladder(known: Known, settings: Settings) -> Iterator[Row]:
-    """The link change rate from what the first round shows, set by set, beside the baseline that always says 0."""
+def feature_ladder(first: Known, settings: Settings) -> Iterator[Row]:
+    """The link change rate from what the first round shows, set by set, beside the baseline that always says 0.
+
+    `first` is what was known before the second round, so that neither features nor related pages stem from the time in which
+    the rate is counted.
+    """
     for links in settings.links:
         target = LinkChangeRate(links)
         for seed in settings.seeds:
             for learner in ("hist-gradient-boosting", "extra-trees"):
                 for name, features in FEATURE_SETS.items():
-                    task = by_pages(known, target, features, seed, features_of=1)
+                    task = by_pages(first, target, features, seed, features_of=1)
                     yield scored(task, named(learner), settings, seed=seed, features=name, history=0)
-            task = by_pages(known, target, FEATURE_SETS["SP"], seed, features_of=1)
+            task = by_pages(first, target, FEATURE_SETS["SP"], seed, features_of=1)
             yield scored(task, named("always-zero"), settings, seed=seed, features="none", history=0)
 
 
@@ -56,10 +60,19 @@ def history_ladder(known: Known, settings: Settings) -> Iterator[Row]:
 
 
 def settings_task(known: Known, target: Target, features: Features, settings: Settings, seed: int) -> Task:
-    """The rows of the split that was asked for."""
-    if settings.split == "time":
-        return by_time(known, target, features, max_rounds=settings.max_rounds, seed=seed)
+    """The rows of the split that was asked for; see `split_of`."""
+    if split_of(target, settings) == "time":
+        return by_time(known, target, features, seed)
     return by_pages(known, target, features, seed)
+
+
+def split_of(target: Target, settings: Settings) -> str:
+    """The split that was asked for; for the link change rate always unseen pages.
+
+    Up to the round before the last a page's rate is nearly what it is up to the last: who learns from a page's own earlier rates
+    has been told.
+    """
+    return "pages" if target.kind == "rate" else settings.split
 
 
 def baseline_features(learner: Learner, links: Links) -> Features:
@@ -74,8 +87,7 @@ def baseline_features(learner: Learner, links: Links) -> Features:
 
 def learnt(task: Task, learner: Learner, settings: Settings, seed: int, history: int) -> Predicted:
     """The learner, tuned, taught and asked."""
-    model = tuned(learner, task, history=history, seed=seed, quick=settings.quick, n_jobs=settings.n_jobs)
-    return fit_predict(settings.with_trees(model), task)
+    return fit_predict(tuned(learner, task, settings, history=history, seed=seed), task)
 
 
 def scored(task: Task, learner: Learner, settings: Settings, *, seed: int, features: str, history: int) -> Row:
@@ -86,7 +98,7 @@ def scored(task: Task, learner: Learner, settings: Settings, *, seed: int, featu
         "links": task.target.links,
         "features": features,
         "learner": learner.name,
-        "split": settings.split if task.target.kind != "rate" else "pages",
+        "split": split_of(task.target, settings),
         "seed": seed,
         "n_train": len(task.y_train),
         "n_test": len(task.y_test),

@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from recrawl import metrics
 from recrawl.experiments.ladders import FEATURE_SETS, Row, learnt, settings_task
@@ -24,31 +23,29 @@ PAIRS = ("content_bytes", "text_bytes", "n_internal", "text_quality")  #: the fo
 
 
 def correlation_map(known: Known) -> Row:
-    """Spearman's ρ between all static features, PageRank included, in the last round (Fig. 8)."""
+    """Spearman's ρ between all static features, PageRank included, in the last round but one (Fig. 8): the lower triangle.
+
+    Each two are compared on the pages of which both are known.
+    """
     features = static_page() + static_network(page_rank=True)
-    x = _some(known.matrix(features, known.panel.shape[1] - 1))
-    ranks = [
-        rankdata(np.nan_to_num(column, nan=np.nanmedian(column) if (~np.isnan(column)).any() else 0.0))
-        for column in x.T
-    ]
-    n = len(features)
-    rho = [
-        [metrics.spearman(ranks[i], ranks[j]) if i != j else 1.0 for j in range(i + 1)] + [None] * (n - i - 1)
-        for i in range(n)
-    ]
-    return {"names": [feature.words for feature in features], "spearman": rho}
+    rho = metrics.spearman_matrix(_some(known.matrix(features, known.panel.shape[1] - 1)))
+    triangle = [[*map(float, line[:i]), 1.0, *[None] * (len(line) - i - 1)] for i, line in enumerate(rho)]
+    return {"names": [feature.words for feature in features], "spearman": triangle}
 
 
 def _some(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return x if len(x) <= MAX_PAGES else x[np.random.default_rng(0).choice(len(x), MAX_PAGES, replace=False)]
 
 
-def importances(known: Known, settings: Settings) -> Iterator[Row]:
-    """Permutation importance on unseen pages, of single features and of groups that go together (Figs. 11 and 13)."""
+def importances(first: Known, known: Known, settings: Settings) -> Iterator[Row]:
+    """Permutation importance on unseen pages, of single features and of groups that go together (Figs. 11 and 13).
+
+    For the link change rate from what the first round shows, as in `ladders.feature_ladder`.
+    """
     for links in settings.links:
         seed = settings.seeds[0]
         rate = LinkChangeRate(links)
-        task = by_pages(known, rate, FEATURE_SETS["SP+SN"], seed, features_of=1)
+        task = by_pages(first, rate, FEATURE_SETS["SP+SN"], seed, features_of=1)
         found = learnt(task, named("hist-gradient-boosting"), settings, seed, 0)
         yield from _importance(
             task.x_test, task.y_test, task.features, found.model.predict, _r2, rate.name, links, "SP+SN", seed
@@ -97,13 +94,13 @@ def _importance(x, truth, features, predict, score, target, links, name, seed) -
             }
 
 
-def regression_maps(known: Known, settings: Settings) -> Iterator[Row]:
-    """The link change rate as a model of only two features sees it, over the range of both (003 Fig. 13)."""
+def regression_maps(first: Known, settings: Settings) -> Iterator[Row]:
+    """The link change rate as a model of only two features of the first round sees it, over the range of both (003 Fig. 13)."""
     seed = settings.seeds[0]
     for links in settings.links:
         for pair in combinations(PAIRS, 2):
             features = tuple(Feature(name) for name in pair)
-            task = by_pages(known, LinkChangeRate(links), features, seed, features_of=1)
+            task = by_pages(first, LinkChangeRate(links), features, seed, features_of=1)
             if any(len(np.unique(column[~np.isnan(column)])) < 2 for column in task.x_train.T):
                 continue  # a feature that is the same everywhere makes no map
             found = learnt(task, named("hist-gradient-boosting"), settings, seed, 0)

@@ -10,9 +10,9 @@ import numpy as np
 
 from recrawl.errors import NotEnoughData
 from recrawl.experiments import ladders, maps, rankings
-from recrawl.experiments.ladders import FEATURE_SETS, Row
+from recrawl.experiments.evidence import Evidence, gathered
+from recrawl.experiments.ladders import Row
 from recrawl.experiments.settings import Settings
-from recrawl.features import Features, Known, everything, known_before, static_network
 from recrawl.history import History
 from recrawl.panel import Panel
 
@@ -28,7 +28,21 @@ class Evaluation:
     n_rounds: int
     predicted: str  # the end of the predicted round
     related: str  # how the related pages were found
+    recall: float | None = None  # of the search for related pages
+    notes: tuple[str, ...] = ()  # what was asked for but could not be done
     rows: dict[str, list[Row]] = field(default_factory=dict)
+
+    def about(self) -> Row:
+        """What the rows were measured on, as a row of its own."""
+        return {
+            "pages": self.n_pages,
+            "rounds": self.n_rounds,
+            "predicted": self.predicted,
+            "split": self.settings.split,
+            "related": self.related,
+            "recall": self.recall,
+            "notes": list(self.notes),
+        }
 
     def mean(self, part: str, by: Iterable[str], scores: Iterable[str]) -> list[Row]:
         """Rows of a part averaged over the repetitions."""
@@ -54,7 +68,7 @@ def evaluate(
     on_step: Callable[[str], None] = lambda what: None,
     **sources: Any,
 ) -> Evaluation:
-    """Run the parts that `settings` asks for; `sources` go to `known_before` (k, method, transformer, trusted)."""
+    """Run the parts that `settings` asks for; `sources` go to `evidence.gathered` (k, method, transformer, trusted)."""
     n_pages, n_rounds = panel.shape
     if n_rounds < MIN_ROUNDS[settings.split]:
         raise NotEnoughData(
@@ -65,8 +79,9 @@ def evaluate(
         raise NotEnoughData(
             f"{n_pages} page{'s' * (n_pages != 1)} in the panel: too few to learn from some and test on others"
         )
-    known = known_before(history, panel, n_rounds - 1, _needed(settings), on_step=on_step, **sources)
-    found = Evaluation(settings, n_pages, n_rounds, str(panel.rounds[-1])[:19], _how_related(known))
+    known = gathered(history, panel, settings, on_step, **sources)
+    predicted = str(panel.rounds[-1])[:19]
+    found = Evaluation(settings, n_pages, n_rounds, predicted, known.related, known.recall, known.notes)
     for part in settings.parts:
         found.rows[part] = []
         for row in _part(part, known, settings):
@@ -75,38 +90,20 @@ def evaluate(
     return found
 
 
-def _needed(settings: Settings) -> Features:
-    features = set(everything(settings.history, papers_rate=settings.papers_rate)) | set(static_network(page_rank=True))
-    if "features" in settings.parts:
-        features |= set(FEATURE_SETS["SPsem"])
-    if {"rankings", "counts"} & set(settings.parts):
-        features |= set(rankings.all_features(settings))
-    return tuple(features)
-
-
-def _part(part: str, known: Known, settings: Settings) -> Iterator[Row]:
+def _part(part: str, known: Evidence, settings: Settings) -> Iterator[Row]:
     if part == "features":
-        return ladders.feature_ladder(known, settings)
+        return ladders.feature_ladder(known.first, settings)
     if part == "history":
-        return ladders.history_ladder(known, settings)
+        return ladders.history_ladder(known.before, settings)
     if part == "importance":
-        return maps.importances(known, settings)
+        return maps.importances(known.first, known.before, settings)
     if part == "correlation":
-        return iter([maps.correlation_map(known)])
+        return iter([maps.correlation_map(known.before)])
     if part == "maps":
-        return maps.regression_maps(known, settings)
+        return maps.regression_maps(known.first, settings)
     if part == "rankings":
-        return rankings.rank(known, settings)
-    return rankings.count_models(known, settings)
-
-
-def _how_related(known: Known) -> str:
-    if known.related is None:
-        return "no related pages were needed"
-    n = int((known.related.weight.sum(axis=1) > 0).sum())
-    if not n:
-        return "no page has text: there are no related pages"
-    return f"{n:,} pages with related pages, found {known.related.method} at recall {known.related.recall:.3f}"
+        return rankings.rank(known.before, settings)
+    return rankings.count_models(known.before, settings)
 
 
 def _told(part: str, row: Row) -> str:

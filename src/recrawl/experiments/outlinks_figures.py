@@ -17,9 +17,11 @@ from recrawl.experiments.outlinks import Evaluation
 from recrawl.experiments.outlinks_maps import folded, kind, label
 from recrawl.experiments.outlinks_tables import (
     BASELINES,
+    MARK,
     PREVIOUS,
     SCORE_OF,
     TARGETS,
+    apart,
     best,
     count_rows,
     feature_rows,
@@ -116,7 +118,7 @@ def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: 
     what = "features that go together, shuffled together" if grouped else "single features"
     title = f"{TARGETS.get(target, target).capitalize()}, {links} links: {what}"
     height = 120 + 38 * len(rows)
-    figure = blank_figure(title, f"drop of {SCORE_OF.get(target, 'the score')} when shuffled", "", height)
+    figure = blank_figure(title, f"drop of {SCORE_OF.get(target, 'the score')}", "", height)
     for i, row in enumerate(rows):
         figure.add_box(
             x=row["drops"],
@@ -143,15 +145,17 @@ def precision_figure(found: Evaluation, links: str, truth: str) -> Figure:
     rows = [row for row in ranking_rows(found) if (row["links"], row["truth"]) == (links, truth)]
     styles = {row["ranking"]: style for row, style in zip(rows, _styles(rows), strict=True)}
     rows = sorted((row for row in rows if is_known(row["area"])), key=lambda row: -row["area"])
+    marked = apart(found)
     title = f"{kind(links)}, {TARGETS.get(truth, truth)}"
-    title += f": {label(rows[0])} finds the top pages best (area {rows[0]['area']:.3f})" if rows else ""
+    if top := best((row for row in rows if row["ranking"] not in marked), "area"):
+        title += f": {label(top)} finds the top pages best (area {top['area']:.3f})"
     figure = blank_figure(title, "top share of the pages, k", "of it found by the ranking's top k", height=560)
     for row in rows:
         curve = _mean_curve(found, row)
         figure.add_scatter(
             x=np.linspace(0, 1, len(curve)),
             y=curve,
-            name=f"{plotly_text(label(row))}: {row['area']:.3f}",
+            name=f"{plotly_text(label(row))}{MARK * (row['ranking'] in marked)}: {row['area']:.3f}",
             mode="lines",
             line=styles[row["ranking"]],
             hovertemplate="top %{x:.0%}: %{y:.1%} found<extra>%{fullData.name}</extra>",

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from recrawl.experiments.figures import COLOURS, PALETTE, blank_figure, plotly_text
 from recrawl.experiments.ladders import Row
 from recrawl.experiments.outlinks import Evaluation
-from recrawl.experiments.outlinks_tables import BASELINES, TARGETS, best, correlated_pairs, is_known, ranking_rows
+from recrawl.experiments.outlinks_tables import (
+    BASELINES,
+    MARK,
+    TARGETS,
+    apart,
+    best,
+    correlated_pairs,
+    is_known,
+    ranking_rows,
+)
 from recrawl.experiments.page import cell_text
 from recrawl.targets import ALL as ALL_TARGETS
 
@@ -30,13 +39,21 @@ RATES = "Cividis"  # a scale of the link change rate that can be read on a light
 
 
 def correlation_figure(found: Evaluation, row: Row) -> Figure:
-    """Spearman's ρ between every two static features, the lower triangle (LBLA Fig. 8)."""
+    """Spearman's ρ in hundredths between every two static features, the lower triangle (LBLA Fig. 8).
+
+    Names stand above their rows, not beside them: on a telephone they would leave the cells no room.
+    """
     names, rho = row["names"], row["spearman"]
     strongest = correlated_pairs(found)[:1]
     title = "".join(f"“{first}” and “{second}” go together most (ρ {value:.2f})" for first, second, value in strongest)
-    figure = blank_figure(title or "Which features go together", "", "", height=140 + 34 * len(names))
+    figure = blank_figure(title or "Which features go together", "", "", height=140 + 38 * len(names))
+    cells = _cells(rho, [[f"{plotly_text(first)}<br>{plotly_text(second)}" for second in names] for first in names])
+    hundredths = [
+        [f"{100 * value:z.0f}" if is_known(value) and i != j else "" for j, value in enumerate(line)]
+        for i, line in enumerate(rho)
+    ]
     figure.add_heatmap(
-        **_cells(rho, [[f"{plotly_text(first)}<br>{plotly_text(second)}" for second in names] for first in names]),
+        **cells | {"text": hundredths, "ygap": 20, "hovertemplate": "%{customdata}<br>ρ = %{z:.2f}<extra></extra>"},
         z=rho,
         zmin=-1,
         zmax=1,
@@ -46,8 +63,11 @@ def correlation_figure(found: Evaluation, row: Row) -> Figure:
         showscale=False,  # the numbers are in the cells
     )
     numbers = [str(i + 1) for i in range(len(names))]
-    numbered = [f"{folded(name)}  {i}" for name, i in zip(names, numbers, strict=True)]
-    return _named_cells(figure, numbers, numbered).update_xaxes(tickfont_size=11).update_yaxes(tickfont_size=11)
+    numbered = [f"{i}  {plotly_text(name)}" for name, i in zip(names, numbers, strict=True)]
+    above = {"ticklabelposition": "inside", "ticklabelshift": 18, "ticklabeloverflow": "allow", "ticks": ""}
+    figure = _named_cells(figure, numbers, numbered).update_xaxes(tickfont_size=11, tickangle=0)
+    figure.update_xaxes(range=[-0.5, len(names) - 0.5])  # else the names are given room of their own
+    return figure.update_yaxes(tickfont_size=11, **above).update_layout(margin={"l": 12, "r": 12})
 
 
 def _cells(rho: Sequence[Sequence[float | None]], names: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -107,10 +127,11 @@ def map_figure(row: Row) -> Figure:
         xaxis={"domain": [0, 0.46]},
         xaxis2={"domain": [0.54, 1], "anchor": "y2", "matches": "x"},
         yaxis2={"anchor": "x2", "matches": "y", "title": None, "showticklabels": False},
+        xaxis2_title=None,
         coloraxis={"colorscale": RATES, "cmin": 0, "cmax": 1, "colorbar": {"title": "rate", "thickness": 12}},
         margin={"t": 72},
     )
-    for at, text in ((0.23, "true rate of unseen pages"), (0.77, "predicted from the two")):
+    for at, text in ((0.23, "true rate"), (0.77, "predicted")):
         figure.add_annotation(text=text, x=at, y=1.02, showarrow=False)
     figure.update_annotations(xref="paper", yref="paper", xanchor="center", yanchor="bottom")
     return figure.update_xaxes(**x.ticks()).update_yaxes(**y.ticks())
@@ -151,7 +172,8 @@ def ranking_figure(found: Evaluation, links: str) -> Figure:
     truths = list(dict.fromkeys(row["truth"] for row in rows))
     known = {(row["truth"], row["ranking"]): row["spearman"] for row in rows}
     rho = [[known.get((truth, name)) for name, _ in rankings] for truth in truths]
-    figure = blank_figure(_ranking_title(links, rows), "", "", height=180 + 56 * len(truths))
+    compared = [row for row in rows if row["ranking"] not in apart(found)]
+    figure = blank_figure(_ranking_title(links, compared), "", "", height=180 + 56 * len(truths))
     figure.add_heatmap(
         **_cells(rho, [[plotly_text(name) for name, _ in rankings] for _ in truths]),
         z=[_scaled(line) for line in rho],
@@ -163,7 +185,7 @@ def ranking_figure(found: Evaluation, links: str) -> Figure:
     n_models = sum(name not in BASELINES for name, _ in rankings)
     if 0 < n_models < len(rankings):
         figure.add_vline(x=n_models - 0.5, line={"color": PALETTE[1], "width": 3})
-    columns = [plotly_text(paper or name) for name, paper in rankings]
+    columns = [plotly_text(paper or name) + MARK * (name in apart(found)) for name, paper in rankings]
     names = [f"{plotly_text(TARGETS.get(truth, truth))}<br>({PAPERS.get(truth, '–')})" for truth in truths]
     return _named_cells(figure, columns, names).update_xaxes(tickangle=-40)
 
@@ -195,7 +217,7 @@ def kind(links: str) -> str:
 
 def folded(text: str) -> str:
     """In lines that leave the figure room beside them."""
-    return "<br>".join(map(plotly_text, textwrap.wrap(text, 36, max_lines=2, placeholder=" …")))
+    return "<br>".join(map(plotly_text, textwrap.wrap(text, 30, max_lines=2, placeholder=" …")))
 
 
 def _short(value: float) -> str:

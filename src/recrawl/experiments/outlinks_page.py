@@ -22,7 +22,9 @@ def write_outlinks_page(
     path: str | os.PathLike[str], found: Evaluation, title: str = "How well new links can be predicted"
 ) -> Path:
     """Write the whole evaluation as one HTML file."""
-    return write_page(path, title, [f"{_scope(found)} {_rates_used(found)}", *findings(found)], sections(found))
+    return write_page(
+        path, title, [f"{tables.scope(found)} {_rates_used(found)}", *found.notes, *findings(found)], sections(found)
+    )
 
 
 def sections(found: Evaluation) -> list[Section]:
@@ -37,19 +39,6 @@ def findings(found: Evaluation) -> list[str]:
     """What the evaluation comes to, in up to six sentences; fewer where less was run."""
     parts = (_best_features, _worth_of_history, _strongest_feature, _best_ranking, _best_counts)
     return [sentence for part in parts for sentence in part(found)]
-
-
-def _scope(found: Evaluation) -> str:
-    split = (
-        "models learn from the rounds before it and are tested on all pages (the link change rate: on a quarter of them)"
-        if found.settings.split == "time"
-        else "models learn from three quarters of the pages and are tested on the others"
-    )
-    return (
-        f"{found.n_pages:,} pages in {found.n_rounds} rounds; predicted is the round that ends "
-        f"{found.predicted.replace('T', ' ')} UTC, "
-        f"and {split}. Related pages: {found.related}."
-    )
 
 
 def _best_features(found: Evaluation) -> Iterator[str]:
@@ -96,7 +85,10 @@ def _strongest_feature(found: Evaluation) -> Iterator[str]:
 
 
 def _best_ranking(found: Evaluation) -> Iterator[str]:
-    rows = [row for row in tables.ranking_rows(found) if row["truth"] == "new-link-count"]
+    apart = tables.apart(found)
+    rows = [
+        row for row in tables.ranking_rows(found) if row["truth"] == "new-link-count" and row["ranking"] not in apart
+    ]
     for links, of_links in _by_links(rows):
         model = best((row for row in of_links if row["ranking"] not in tables.BASELINES), "spearman")
         simple = best((row for row in of_links if row["ranking"] in tables.BASELINES), "spearman")
@@ -204,7 +196,8 @@ def _importance(found: Evaluation) -> Section:
 def _correlation(found: Evaluation) -> Section:
     text = (
         "Spearman's rank correlation ρ of every two static features in the last round but one, as in LBLA Fig. 8: blue "
-        "goes up together, orange goes opposite ways. The numbers below are those beside the names."
+        "goes up together, orange goes opposite ways. The numbers in the cells are hundredths of ρ, those below the columns "
+        "are those of the rows."
     )
     maps = [outlinks_maps.correlation_figure(found, row) for row in found.rows["correlation"]]
     return Section(CORRELATION, text, [*maps, tables.correlation_table(found)])
@@ -227,7 +220,7 @@ def _rankings(found: Evaluation) -> Section:
         "Right of the orange line, and dotted in the curves, are simple baselines: a single number that no model has learnt "
         "from. The link change rate counts all rounds, so those who know a page's past already know most of it: only for "
         "the presence and the number of new links are they forecasts.\n\n"
-        f"In the tables: {tables.RANKED}. {tables.how_tested(found, 'rankings')}"
+        f"In the tables: {tables.ranking_note(found)}"
     )
     kinds = tables.kinds(found, "rankings")
     truths = dict.fromkeys(row["truth"] for row in found.rows["rankings"])

@@ -38,7 +38,23 @@ RANKED = (
     "Spearman's ρ with the link change rate, with whether there are any new links, and with their number; area under "
     "Precision@k% for the number"
 )
+MARK = " †"  #: of a ranking that was tested on other pages
+MARKED = "†: on the quarter of the pages that it has not learnt from; not to be compared to the last digit"
 _CLASSIFIED = {"precision": "precision", "recall": "recall", "f1": "F1", "balanced_accuracy": "balanced accuracy"}
+
+
+def scope(found: Evaluation) -> str:
+    """What the evaluation was measured on, and how."""
+    split = (
+        "models learn from the rounds before it and are tested on all pages (the link change rate: on a quarter of them, "
+        "which it has not learnt from)"
+        if found.settings.split == "time"
+        else "models learn from three quarters of the pages and are tested on the others"
+    )
+    return (
+        f"{found.n_pages:,} pages in {found.n_rounds} rounds; predicted is the round that ends "
+        f"{found.predicted.replace('T', ' ')} UTC, and {split}. Related pages: {found.related}."
+    )
 
 
 def is_known(value: Any) -> bool:
@@ -69,6 +85,12 @@ def ranking_rows(found: Evaluation) -> list[Row]:
     """The rankings, averaged over the repetitions; the baselines last."""
     rows = found.mean("rankings", ("links", "ranking", "paper", "truth"), ("spearman", "area"))
     return sorted(rows, key=lambda row: row["ranking"] in BASELINES)
+
+
+def apart(found: Evaluation) -> frozenset[str]:
+    """Rankings that were not tested on the pages of all others: those that learn the link change rate, in the split by time."""
+    asked = found.settings.split
+    return frozenset(row["ranking"] for row in found.rows.get("rankings", []) if row.get("split", asked) != asked)
 
 
 def count_rows(found: Evaluation) -> list[Row]:
@@ -143,9 +165,10 @@ def ranking_table(found: Evaluation, kinds: Sequence[str]) -> Table:
     columns = {
         f"{_SHORT.get(links, links)} {name}": (links, truth, score) for links in kinds for name, truth, score in _RANKED
     }
+    marked = apart(found)
     cells: list[list[Cell]] = [
         [
-            name + " (baseline)" * (name in BASELINES),
+            name + " (baseline)" * (name in BASELINES) + MARK * (name in marked),
             paper or "",
             *(_score(known, name, *key) for key in columns.values()),
         ]
@@ -228,9 +251,14 @@ def _importances(found: Evaluation) -> list[RichTable]:
 
 def _rankings(found: Evaluation) -> list[RichTable]:
     table = ranking_table(found, kinds(found, "rankings"))
-    note = f"{RANKED}. Best in bold. {how_tested(found, 'rankings')}"
     n_models = sum(not str(row[0]).endswith(" (baseline)") for row in table.rows)
-    return [_marked("Rankings of the pages", table, note, dict.fromkeys(table.header[2:], max), parted_at=n_models)]
+    wanted = dict.fromkeys(table.header[2:], max)
+    return [_marked("Rankings of the pages", table, f"{ranking_note(found)} Best in bold.", wanted, parted_at=n_models)]
+
+
+def ranking_note(found: Evaluation) -> str:
+    """What the columns of the rankings are, and what they were measured on."""
+    return " ".join(filter(None, (f"{RANKED}.", how_tested(found, "rankings"), f"{MARKED}." if apart(found) else "")))
 
 
 def _counts(found: Evaluation) -> list[RichTable]:
@@ -269,7 +297,7 @@ def _marked(
     """The table for the terminal with a line between its blocks and the best of every wanted column in bold.
 
     A block is what has the same first cell, in which the best is sought; or `parted_at` parts the table after so many rows, and
-    the best is sought in all of it.
+    the best is sought in all of it. What has a `MARK` does not compete.
     """
     shown, n = rich_table(title, table, note), len(table.rows)
     starts = [i for i in range(n) if i == 0 or (parted_at is None and table.rows[i][0] != table.rows[i - 1][0])]
@@ -288,6 +316,7 @@ def _embolden(
 ) -> None:
     """Set the best in bold, and whatever reads the same."""
     values: dict[int, Any] = {i: table.rows[i][column] for i in rows if is_known(table.rows[i][column])}
+    values = {i: value for i, value in values.items() if not str(table.rows[i][0]).endswith(MARK)}
     if len(values) < 2:
         return
     texts, cells = table.texts(), list(shown.columns[column].cells)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -26,6 +26,7 @@ class Table:
     header: tuple[str, ...]
     rows: Sequence[Sequence[Cell]]
     formats: Mapping[str, str] = field(default_factory=dict)  # column → format of its numbers, such as ".1%"
+    bold: Collection[tuple[int, int]] = ()  # cells that stand out, by row and column
 
     def texts(self) -> list[list[str]]:
         """The rows as people read them."""
@@ -113,11 +114,18 @@ def _table(table: Table) -> str:
     is_text = [any(isinstance(row[i], str) for row in table.rows) for i in range(len(table.header))]
     head = "".join(f"<th{_side(text)}>{escape(name)}</th>" for name, text in zip(table.header, is_text, strict=True))
     rows = (
-        "".join(f"<td{_side(text)}>{escape(cell)}</td>" for cell, text in zip(row, is_text, strict=True))
-        for row in table.texts()
+        "".join(
+            f"<td{_side(text)}>{_bold(escape(cell), (i, j) in table.bold)}</td>"
+            for j, (cell, text) in enumerate(zip(row, is_text, strict=True))
+        )
+        for i, row in enumerate(table.texts())
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _bold(html: str, is_bold: bool) -> str:
+    return f"<strong>{html}</strong>" if is_bold else html
 
 
 def _side(is_text: bool) -> str:

@@ -6,15 +6,15 @@ rounds up to now, predict the next one, for every page.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV
 
 from recrawl.errors import NotEnoughData
+from recrawl.experiments.settings import Settings
+from recrawl.experiments.tuning import best_settings
 from recrawl.features import Features, Known
 from recrawl.features.sets import n_anchors
 from recrawl.models.learners import Learner
@@ -24,7 +24,6 @@ from recrawl.targets import Target
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 TEST_SHARE, TUNE_SHARE = 0.25, 1 / 3  #: of all pages; of those that are left
-FOLDS = 5  #: of the cross-validation; the papers do not say, the authors' program has 5
 
 
 @dataclass(frozen=True)
@@ -69,15 +68,14 @@ def by_pages(
     target: Target,
     features: Features,
     seed: int,
-    of_round: int | None = None,
     features_of: int | None = None,
 ) -> Task:
-    """The papers' task: one round (the last), pages split at random.
+    """The papers' task: the last round, pages split at random.
 
     `features_of`: the round before which the features are known, if that is not the predicted one. The link change rate of static
     features is learnt from what the first round shows, so that all of the rate lies in its future.
     """
-    last = known.panel.shape[1] - 1 if of_round is None else of_round
+    last = known.panel.shape[1] - 1
     truth = target.values(known.panel, last)
     pages = np.flatnonzero(~np.isnan(truth))
     split = page_split(len(pages), seed)
@@ -90,27 +88,19 @@ def by_pages(
     return Task(target, features, *rows, pages[split.test])
 
 
-def by_time(
-    known: Known,
-    target: Target,
-    features: Features,
-    of_round: int | None = None,
-    *,
-    max_rounds: int | None = None,
-    seed: int = 0,
-) -> Task:
-    """The crawler's task: learn from all rounds before one (the last), pooled, predict it for every page.
+def by_time(known: Known, target: Target, features: Features, seed: int = 0) -> Task:
+    """The crawler's task: learn from all rounds before the last, pooled, predict the last for every page.
 
     Pooling several past rounds keeps a model from memorising the pages of a single one. Settings are chosen on the newest
-    of them.
+    of them. Not for the link change rate: the pages' rates up to earlier rounds, which are most of the answer, would be among
+    what is learnt from.
     """
-    last = known.panel.shape[1] - 1 if of_round is None else of_round
-    first = 1 if max_rounds is None else max(1, last - max_rounds)
-    if last - first < 1:
+    last = known.panel.shape[1] - 1
+    if last < 2:
         raise NotEnoughData(
             "at least three rounds are needed: one to look back on, one to learn from and one to predict"
         )
-    x, y = pooled(known, target, features, range(first, last), seed)
+    x, y = pooled(known, target, features, range(1, last), seed)
     newest_x, newest_y = pooled(known, target, features, [last - 1], seed)
     truth = target.values(known.panel, last)
     pages = np.flatnonzero(~np.isnan(truth))
@@ -122,21 +112,22 @@ def by_time(
 SCORING = {"rate": "r2", "number": "r2", "presence": "balanced_accuracy"}
 
 
-def tuned(learner: Learner, task: Task, *, history: int, seed: int, quick: bool, n_jobs: int) -> Any:
+def tuned(learner: Learner, task: Task, settings: Settings, *, history: int, seed: int) -> Any:
     """The learner for a task with the papers' tuned settings (`quick`), or with those that cross-validation chooses."""
     kind = task.target.kind
-    estimator = learner.for_columns(
-        n_anchors(task.features), kind, task.target.links, history, seed=seed, n_jobs=n_jobs
+    estimator = settings.with_trees(
+        learner.for_columns(
+            n_anchors(task.features), kind, task.target.links, history, seed=seed, n_jobs=settings.n_jobs
+        )
     )
-    grid = learner.grid(kind)
-    few = len(task.y_tune) < 2 * FOLDS or (
-        kind == "presence" and min(np.bincount(task.y_tune.astype(int), minlength=2)) < FOLDS
+    grid = settings.grid_with_trees(learner.grid(kind))
+    few = len(task.y_tune) < 2 * settings.folds or (
+        kind == "presence" and min(np.bincount(task.y_tune.astype(int), minlength=2)) < settings.folds
     )
-    if quick or not grid or few:
+    if settings.quick or not grid or few:
         return estimator
-    search = GridSearchCV(estimator, grid, scoring=SCORING[kind], cv=FOLDS, refit=False, error_score=-np.inf)
-    search.fit(task.x_tune, task.y_tune)
-    return estimator.set_params(**search.best_params_)
+    chosen = best_settings(estimator, grid, task.x_tune, task.y_tune, SCORING[kind], settings.folds, settings.n_jobs)
+    return estimator.set_params(**chosen)
 
 
 @dataclass(frozen=True)
@@ -173,6 +164,3 @@ def positive_probability(model: Any, x: Floats) -> Floats:
     by_class = np.asarray(model.predict_proba(x), np.float32)
     at = np.flatnonzero(np.asarray(model.classes_) == 1)
     return by_class[:, at[0]] if len(at) else np.zeros(len(x), np.float32)
-
-
-Progress = Callable[[str], None]

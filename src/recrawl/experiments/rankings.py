@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import metrics
-from recrawl.experiments.ladders import Row, baseline_features, learnt, scores, settings_task
+from recrawl.experiments.ladders import Row, baseline_features, learnt, scores, settings_task, split_of
 from recrawl.experiments.settings import Settings
 from recrawl.features import Features, Known, default, everything, look_back_look_around, static_network, static_page
 from recrawl.features.sets import related_rates
@@ -47,6 +47,12 @@ RANKINGS = (
     Ranking("content-change-rate", "CCR", NewLinkCount, "content-change-rate", "baseline"),
 )
 TRUTHS: tuple[type[Target], ...] = (LinkChangeRate, HasNewLinks, NewLinkCount)
+#: Learners that give the number of new links a distribution.
+COUNT_LEARNERS = tuple(
+    learner
+    for learner in LEARNERS
+    if "number" in learner.kinds and hasattr(learner.make("number"), "predict_distribution")
+)
 
 
 def features_of(ranking: Ranking, links: Links, settings: Settings) -> Features:
@@ -69,7 +75,10 @@ def all_features(settings: Settings) -> Features:
 
 
 def rank(known: Known, settings: Settings, rankings: tuple[Ranking, ...] = RANKINGS) -> Iterator[Row]:
-    """One row for every ranking, kind of links, truth and repetition; with the curve of Precision@k%."""
+    """One row for every ranking, kind of links, truth and repetition; with the curve of Precision@k%.
+
+    In the split by time, rankings by the link change rate are the only ones that are tested on a quarter of the pages (`split_of`).
+    """
     last = known.panel.shape[1] - 1
     for links in settings.links:
         for seed in settings.seeds:
@@ -83,7 +92,7 @@ def rank(known: Known, settings: Settings, rankings: tuple[Ranking, ...] = RANKI
                         "paper": ranking.paper,
                         "truth": truth.name,
                         "links": links,
-                        "split": settings.split,
+                        "split": split_of(ranking.target(links), settings),
                         "seed": seed,
                         "n_test": int(usable.sum()),
                         "spearman": metrics.spearman(true[usable], value[usable]),
@@ -117,23 +126,22 @@ def count_models(known: Known, settings: Settings) -> Iterator[Row]:
         target = NewLinkCount(links)
         for seed in settings.seeds:
             task = settings_task(known, target, default(target, settings.history), settings, seed)
-            for learner in LEARNERS:
-                if not learner.baseline and "number" in learner.kinds:
-                    found = learnt(task, learner, settings, seed, settings.history)
-                    if found.distribution is not None and found.probability is not None:
-                        bins = metrics.calibration((task.y_test > 0).astype(np.float32), found.probability)
-                        yield {
-                            "target": target.name,
-                            "links": links,
-                            "features": "default",
-                            "learner": learner.name,
-                            "split": settings.split,
-                            "seed": seed,
-                            "n_test": len(task.y_test),
-                            **scores("number", task.y_test, found),
-                            "covered_80": _covered(found.distribution, task.y_test),
-                            "calibration": [(b.predicted, b.observed, b.count) for b in bins],
-                        }
+            for learner in COUNT_LEARNERS:
+                found = learnt(task, learner, settings, seed, settings.history)
+                assert found.probability is not None
+                bins = metrics.calibration((task.y_test > 0).astype(np.float32), found.probability)
+                yield {
+                    "target": target.name,
+                    "links": links,
+                    "features": "default",
+                    "learner": learner.name,
+                    "split": settings.split,
+                    "seed": seed,
+                    "n_test": len(task.y_test),
+                    **scores("number", task.y_test, found),
+                    "covered_80": _covered(found.distribution, task.y_test),
+                    "calibration": [(b.predicted, b.observed, b.count) for b in bins],
+                }
 
 
 def _covered(distribution: Any, truth: Floats) -> float:

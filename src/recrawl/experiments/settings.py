@@ -21,12 +21,12 @@ class Settings:
     split: str = "pages"  # "pages": the papers' split; "time": learn from past rounds, predict the last
     seeds: tuple[int, ...] = (0, 1, 2)  # repetitions
     quick: bool = False  # the papers' tuned settings instead of cross-validation
+    folds: int = 5  # of the cross-validation; the papers do not say, the authors' program has 5
     papers_rate: bool = False  # rates of related pages that include the predicted round, as in the papers
     history: int = MAX_HISTORY
-    max_rounds: int | None = None  # past rounds to learn from, in the split by time
     trees: int | None = None  # at most so many trees or iterations, to look quickly
     presence_learner: str = "extra-trees"
-    n_jobs: int = 2
+    n_jobs: int = 2  # cores
 
     def histories(self, n_rounds: int) -> range:
         """The history sizes to try: as many rounds as there are before the first one that is learnt from."""
@@ -34,12 +34,24 @@ class Settings:
 
     def with_trees(self, model: Any) -> Any:
         """The model with no more trees than asked for."""
-        if self.trees is None:
-            return model
-        known = model.get_params()
-        few = {
-            name: min(self.trees, value)
-            for name, value in known.items()
-            if name.split("__")[-1] in ("n_estimators", "max_iter") and isinstance(value, int)
+        sizes = {name: value for name, value in model.get_params().items() if is_size(name) and isinstance(value, int)}
+        return model.set_params(**{name: self._at_most(value) for name, value in sizes.items()})
+
+    def grid_with_trees(self, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """The grid without models that have more trees than asked for."""
+        return {
+            name: sorted({self._at_most(value) for value in values}) if is_size(name) else values
+            for name, values in grid.items()
         }
-        return model.set_params(**few)
+
+    def _at_most(self, n_trees: int) -> int:
+        return n_trees if self.trees is None else min(self.trees, n_trees)
+
+
+def is_size(setting: str) -> bool:
+    """Whether a setting of a learner is its number of trees.
+
+    >>> [is_size(setting) for setting in ("max_iter", "estimator__n_estimators", "learning_rate")]
+    [True, True, False]
+    """
+    return setting.split("__")[-1] in ("n_estimators", "max_iter")

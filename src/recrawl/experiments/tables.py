@@ -159,7 +159,7 @@ def rich_table(title: str, table: Table, note: str) -> RichTable:
         # A column is as wide as its cells, not as its name: so more of them fit a narrow terminal.
         head = name if len(name) <= max(len(row[i]) for row in texts) else name.replace(" ", "\n")
         shown.add_column(Text(head), justify="left" if is_text else "right", overflow="fold")
-    for row in texts:
+    for i, row in enumerate(texts):
         # As Text: a URL may hold what rich would take for markup.
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(cell, "bold" if (i, j) in table.bold else "") for j, cell in enumerate(row)))
     return shown

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import urls
-from recrawl.features.operators import Around, Feature, Features
+from recrawl.features.operators import Around, Feature
 from recrawl.features.quantities import QUANTITIES, Floats
 from recrawl.graph import Graph
 from recrawl.panel import Panel
@@ -29,6 +29,7 @@ class Known:
     related: Related | None = None
     graph: Graph | None = None
     vectors: Floats | None = None  # [page, column]
+    site: NDArray[np.int64] | None = None  # the site of each page, as a number; else its host
     _cache: dict[tuple[str, str], Floats] = field(default_factory=dict, repr=False)
 
     def matrix(self, features: Sequence[Feature], of_round: int) -> Floats:
@@ -42,11 +43,6 @@ class Known:
             columns[i] = self._column(feature, of_round - 1)
         return np.ascontiguousarray(columns.T)
 
-    def rows(self, features: Features, rounds: Sequence[int], pages: NDArray[np.int64] | None = None) -> Floats:
-        """The features of several rounds below each other."""
-        chosen = slice(None) if pages is None else pages
-        return np.vstack([self.matrix(features, of_round)[chosen] for of_round in rounds])
-
     def _column(self, feature: Feature, now: int) -> Floats:
         if feature.quantity == "vector":
             have = self.vectors is not None and feature.lag < self.vectors.shape[1]
@@ -57,17 +53,31 @@ class Known:
         return values[:, now - feature.lag] if feature.lag <= now else self._nothing
 
     def values(self, quantity: str, around: Around = "") -> Floats:
-        """A quantity [page, round]: of the pages themselves, or averaged over what is around them."""
+        """A quantity [page, round]: of the pages themselves, or averaged over what is around them.
+
+        A level (what a page shows) is that of when the page was last seen: a round in which nobody looked takes no knowledge away.
+        """
         key = (quantity, around)
         if key not in self._cache:
             own = self._cache.get((quantity, ""))
             if own is None:
-                own = self._cache[quantity, ""] = QUANTITIES[quantity].compute(self.panel, self.graph)
+                own = QUANTITIES[quantity].compute(self.panel, self.graph)
+                own = self._cache[quantity, ""] = own if QUANTITIES[quantity].of_interval else carried(own)
             if around == "related":
                 self._cache[key] = np.full_like(own, np.nan) if self.related is None else self.related.average(own)
             elif around == "site":
                 self._cache[key] = mean_of_others(own, self._site)
         return self._cache[key]
+
+    def n_around(self, quantity: str, around: Around, of_round: int) -> Floats:
+        """How many pages the average in a column of `values` is over."""
+        known = (~np.isnan(self.values(quantity)[:, of_round])).astype(np.float32)
+        if around == "site":
+            return np.asarray(np.bincount(self._site, known)[self._site] - known, np.float32)
+        if self.related is None:
+            return np.zeros_like(known)
+        n_related = (self.related.neighbour >= 0).sum(axis=1)
+        return np.asarray(n_related * np.nan_to_num(self.related.average(known)), np.float32)
 
     @property
     def _nothing(self) -> Floats:
@@ -75,7 +85,9 @@ class Known:
 
     @cached_property
     def _site(self) -> NDArray[np.int64]:
-        """The host of each page, as a number."""
+        """The site of each page, as a number."""
+        if self.site is not None:
+            return self.site
         return np.unique([urls.host(url) for url in self.panel.url.to_pylist()], return_inverse=True)[1]
 
 
@@ -84,6 +96,16 @@ def _mean(values: Floats) -> Floats:
     n = known.sum(axis=1)
     total = np.where(known, values, 0).sum(axis=1, dtype=np.float64)
     return np.where(n > 0, total / np.maximum(n, 1), np.nan).astype(np.float32)
+
+
+def carried(values: Floats) -> Floats:
+    """Every row with its gaps filled by what was known last; what comes before the first is not known.
+
+    >>> carried(np.array([[np.nan, 2, np.nan, np.nan, 5]], np.float32)).tolist()
+    [[nan, 2.0, 2.0, 2.0, 5.0]]
+    """
+    at = np.where(np.isnan(values), 0, np.arange(values.shape[1]))
+    return np.take_along_axis(values, np.maximum.accumulate(at, axis=1), axis=1)
 
 
 def mean_of_others(values: Floats, group: NDArray[np.int64]) -> Floats:

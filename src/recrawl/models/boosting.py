@@ -1,4 +1,4 @@
-"""scikit-learn's histogram boosting for tables in which a column may be empty.
+"""Boosted trees of scikit-learn and LightGBM, on as many threads as are of use, for tables in which a column may be empty.
 
 A young history has lags that no page knows yet, and a fold or the positive rows alone may lack a column the whole has.
 The bins of `HistGradientBoosting` cannot be cut from no values (scikit-learn 1.9 raises "window shape cannot be larger
@@ -7,9 +7,12 @@ than input array shape"), so such columns are held constant while learning; no t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -58,6 +61,49 @@ class BoostedClassifier(HistGradientBoostingClassifier):  # type: ignore[misc]  
         """The probability of every class."""
         with _threads(X):
             return super().predict_proba(X)
+
+
+class LightRegressor(LGBMRegressor):
+    """`LGBMRegressor` that keeps to one thread for a small table, whatever `n_jobs` says."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # noqa: N803
+        """Grow the trees."""
+        with _one_job(self, y):
+            super().fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any, **more: Any) -> Any:  # type: ignore[override]  # noqa: N803
+        """The expected value of every row."""
+        return super().predict(X, **{**_one_thread(X), **more})
+
+
+class LightClassifier(LGBMClassifier):
+    """`LGBMClassifier` that keeps to one thread for a small table, whatever `n_jobs` says."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # noqa: N803
+        """Grow the trees."""
+        with _one_job(self, y):
+            super().fit(X, y, sample_weight)
+        return self
+
+    def predict_proba(self, X: Any, **more: Any) -> Any:  # type: ignore[override]  # noqa: N803
+        """The probability of every class."""
+        return super().predict_proba(X, **{**_one_thread(X), **more})
+
+
+@contextmanager
+def _one_job(model: Any, rows: Any) -> Iterator[None]:
+    """LightGBM asks its own setting how many threads to use, not OpenMP."""
+    wanted = model.n_jobs
+    model.n_jobs = 1 if len(rows) <= ONE_THREAD_UP_TO else wanted
+    try:
+        yield
+    finally:
+        model.n_jobs = wanted
+
+
+def _one_thread(rows: Any) -> dict[str, Any]:
+    return {"num_threads": 1} if len(rows) <= ONE_THREAD_UP_TO else {}
 
 
 def without_empty_columns(X: Any) -> Any:  # noqa: N803

@@ -43,8 +43,8 @@ class CountDistribution(Protocol):
     def log_likelihood(self, y: ArrayLike) -> Floats:
         """Natural logarithm of the probability of each row's own count."""
 
-    def quantile(self, q: float) -> Ints:
-        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1."""
+    def quantile(self, q: float | Floats) -> Ints:
+        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1 (one for all, or one a row)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ class NegativeBinomial:
         heavy = betainc(y + 1, 1 / np.maximum(a, _POISSON_BELOW), share)
         return np.asarray(np.where(a < _POISSON_BELOW, pdtrc(y, self.mean), heavy))
 
-    def quantile(self, q: float) -> Ints:
-        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1."""
+    def quantile(self, q: float | Floats) -> Ints:
+        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1 (one for all, or one a row)."""
         return _smallest(self.exceeds, q, self.mean, self.mean + self._dispersion * self.mean**2)
 
     @property
@@ -112,8 +112,8 @@ class Poisson:
         y = np.asarray(y, np.float64)
         return np.asarray(xlogy(y, self.mean) - self.mean - gammaln(y + 1))
 
-    def quantile(self, q: float) -> Ints:
-        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1."""
+    def quantile(self, q: float | Floats) -> Ints:
+        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1 (one for all, or one a row)."""
         return NegativeBinomial(self.mean, 0.0).quantile(q)
 
 
@@ -186,8 +186,8 @@ class Hurdle:
             some = np.log(self.p_positive) + self.positive.log_likelihood(np.maximum(y, 1))
             return np.where(y > 0, some, np.log1p(-self.p_positive))
 
-    def quantile(self, q: float) -> Ints:
-        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1."""
+    def quantile(self, q: float | Floats) -> Ints:
+        """The smallest count that is not exceeded with probability q, 0 ≤ q < 1 (one for all, or one a row)."""
         _check_quantile(q)
         some = np.maximum(self.p_positive, np.finfo(np.float64).tiny)
         beyond_zero = np.clip(1 - (1 - q) / some, 0, np.nextafter(1, 0))

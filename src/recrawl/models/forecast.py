@@ -37,8 +37,8 @@ class ForecastCounts(CountRegressor):
 
     Whether there is anything new and how much it is are chosen apart: where links are rare, how much is mostly chance, and a model
     that believes to know it ranks worse than one that does not try. Rows must come oldest first. The first `n_anchors` columns are
-    the anchors: a rate, and then a mean; with none, the curve is the same answer for every page. `chosen_` says for
-    either part the leaves of a tree, the rows of a leaf, and the trees' weight.
+    the anchors: a rate, and then a mean. The curve is drawn through the rows in which they are known; where they are not, it is the
+    same answer for every page. `chosen_` says for either part the leaves of a tree, the rows of a leaf, and the trees' weight.
 
     >>> rng = np.random.default_rng(0)
     >>> past = rng.gamma(0.5, 2.0, size=(2000, 1))
@@ -66,13 +66,14 @@ class ForecastCounts(CountRegressor):
     def _learn(self, X: Floats, y: Floats, weight: Floats) -> None:  # noqa: N803
         early, late = self._parted(len(y))
         some = y > 0
-        self.presence_, _ = self._best(_Presence(self), X, some, weight, early, late, np.arange(len(y)))
+        has_past = bool(self.n_anchors) and int(anchored(X).sum()) >= FEW_ROWS
+        self.presence_, _, _ = self._best(_Presence(self, has_past), X, some, weight, early, late, np.arange(len(y)))
         beyond_one, positive = y - 1, np.flatnonzero(some)
         early, late = early[some[early]], late[some[late]]
-        self.number_, told = self._best(_Number(self), X, beyond_one, weight, early, late, positive)
+        self.number_, told, judges = self._best(_Number(self, has_past), X, beyond_one, weight, early, late, positive)
         self.chosen_ = (self.presence_.chosen, self.number_.chosen)
         means = 1 + np.exp(np.minimum(told, MAX_LOG))
-        self.dispersion_ = likeliest_dispersion(Truncated, means, y[late], weight[late]) if len(late) else 0.0
+        self.dispersion_ = likeliest_dispersion(Truncated, means, y[judges], weight[judges]) if len(judges) else 0.0
 
     def _distribution(self, X: Floats) -> CountDistribution:  # noqa: N803
         probability = np.clip(expit(self.presence_.told(X)), SUREST, 1 - SUREST)
@@ -80,11 +81,11 @@ class ForecastCounts(CountRegressor):
         return Hurdle(probability, Truncated(positive, self.dispersion_))
 
     def _parted(self, n: int) -> tuple[Rows, Rows]:
-        """The rows that compete for, and those that make, the choice."""
+        """The rows that compete for, and those that make, the choice; none make it where they would be too few."""
         rows = np.arange(n)
         n_judges = int(JUDGES * n)
         if n_judges < FEW_ROWS:
-            return rows, rows
+            return rows, rows[:0]
         if n > MAX_JUDGED:
             rows = np.sort(np.random.default_rng(self.random_state).choice(n, MAX_JUDGED, replace=False))
         return rows[rows < n - n_judges], rows[rows >= n - n_judges]
@@ -98,8 +99,11 @@ class ForecastCounts(CountRegressor):
         early: Rows,
         late: Rows,
         every: Rows,
-    ) -> tuple[Blend, Floats]:
-        """The blend that forecasts the late rows best, taught with all rows; and what it said of the late ones unseen."""
+    ) -> tuple[Blend, Floats, Rows]:
+        """The blend that forecasts the late rows best, taught with all; and what it said of some rows, the late ones unseen."""
+        curve = part.curve(X[every], y[every], weight[every])
+        if len(late) < FEW_ROWS:
+            return Blend(curve, curve, 0.0, (*self.sizes[0], 0.0)), curve.told(X[every]), every
         smooth = part.curve(X[early], y[early], weight[early]).told(X[late])
         plain = part.likelihood(smooth, y[late])
         best = (0.0, 0.0, self.sizes[0], smooth)
@@ -111,16 +115,15 @@ class ForecastCounts(CountRegressor):
                 if gain > best[0]:
                     best = (gain, share, size, mixed)
         _, share, size, told = best
-        curve = part.curve(X[every], y[every], weight[every])
         trees = part.trees(size, X[every], y[every], weight[every]) if share else curve
-        return Blend(curve, trees, share, (*size, share)), told
+        return Blend(curve, trees, share, (*size, share)), told, late
 
 
 class Told:
-    """A taught model and how to read from it, on the scale on which models are blended."""
+    """A taught model, or one answer for all, and how to read from it, on the scale on which models are blended."""
 
-    def __init__(self, model: Any, scale: str, columns: int = 0) -> None:
-        self.model, self.scale, self.columns = model, scale, columns
+    def __init__(self, model: Any, scale: str) -> None:
+        self.model, self.scale = model, scale
 
     def told(self, X: Floats) -> Floats:  # noqa: N803
         """The logit of the probability, or the logarithm of the number."""
@@ -128,16 +131,37 @@ class Told:
             return np.full(len(X), self.model)
         if not len(X):
             return np.empty(0)
-        table = _logs(X[:, : self.columns]) if self.columns else X
         if self.scale == "logit":
-            return np.asarray(logit(np.clip(self.model.predict_proba(table)[:, 1], SUREST, 1 - SUREST)))
-        return np.asarray(np.log(np.maximum(self.model.predict(table), SUREST)))
+            return np.asarray(logit(np.clip(self.model.predict_proba(X)[:, 1], SUREST, 1 - SUREST)))
+        return np.asarray(np.log(np.maximum(self.model.predict(X), SUREST)))
+
+
+class Curve:
+    """A smooth answer to the anchors where they are known, and one answer for all where they are not.
+
+    Without `through`, a model of the anchors, there was no past to draw a curve through: then the anchors are the answer.
+    """
+
+    def __init__(self, through: Told | None, elsewhere: Told) -> None:
+        self.through, self.elsewhere = through, elsewhere
+
+    def told(self, X: Floats) -> Floats:  # noqa: N803
+        """The logit of the probability, or the logarithm of the number beyond one."""
+        found, known = self.elsewhere.told(X), anchored(X)
+        logs = _logs(X[known, :2])
+        if self.through is not None:
+            found[known] = self.through.told(logs)
+        elif self.elsewhere.scale == "logit":
+            found[known] = logs[:, 0]
+        else:
+            found[known] = np.log(np.maximum(np.exp(logs[:, 1]) / expit(logs[:, 0]) - 1, SUREST))
+        return found
 
 
 class Blend:
     """A curve and trees, mixed on their common scale."""
 
-    def __init__(self, curve: Told, trees: Told, share: float, chosen: tuple[int, int, float]) -> None:
+    def __init__(self, curve: Told | Curve, trees: Told | Curve, share: float, chosen: tuple[int, int, float]) -> None:
         self.curve, self.trees, self.share, self.chosen = curve, trees, share, chosen
 
     def told(self, X: Floats) -> Floats:  # noqa: N803
@@ -146,20 +170,40 @@ class Blend:
         return self.share * self.trees.told(X) + (1 - self.share) * smooth if self.share else smooth
 
 
+def anchored(X: Floats) -> NDArray[np.bool_]:  # noqa: N803
+    """The rows in which both anchors are known: those of rounds that have a past."""
+    return np.asarray(~np.isnan(X[:, :2]).any(axis=1))
+
+
 def _logs(anchors: Floats) -> Floats:
-    """A rate as its logit, a mean as its logarithm; the anchors are known of every page in a round that has a past."""
-    rate = np.clip(np.nan_to_num(anchors[:, 0], nan=0.5), 1e-4, 1 - 1e-4)
-    mean = np.clip(np.nan_to_num(anchors[:, 1], nan=1.0), 1e-4, None)
+    """A rate as its logit, a mean as its logarithm."""
+    rate, mean = np.clip(anchors[:, 0], 1e-4, 1 - 1e-4), np.clip(anchors[:, 1], 1e-4, None)
     return np.column_stack([logit(rate), np.log(mean)])
 
 
 class _Part:
     """One of the two questions: how each kind of model is taught for it, and how well an answer fits."""
 
-    def __init__(self, settings: ForecastCounts) -> None:
-        self.settings = settings
+    def __init__(self, settings: ForecastCounts, has_past: bool) -> None:
+        self.settings, self.has_past = settings, has_past
 
-    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told | Curve:  # noqa: N803
+        """Drawn through the rows whose anchors are known; rows without them would only bend it."""
+        if not self.settings.n_anchors:
+            return self.constant(y, weight)
+        if not self.has_past:
+            return Curve(None, self.constant(y, weight))
+        known = anchored(X)
+        without = ~known if (~known).sum() >= FEW_ROWS else np.ones(len(y), np.bool_)
+        elsewhere = self.constant(y[without], weight[without])
+        if _too_few(y[known]):
+            return Curve(self.constant(y[known], weight[known]) if known.any() else elsewhere, elsewhere)
+        return Curve(self.smooth(_logs(X[known, :2]), y[known], weight[known]), elsewhere)
+
+    def constant(self, y: Floats, weight: Floats) -> Told:
+        raise NotImplementedError
+
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
         raise NotImplementedError
 
     def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
@@ -185,15 +229,16 @@ class _Part:
 class _Presence(_Part):
     """Whether there is anything new."""
 
-    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
-        if not self.settings.n_anchors or _too_few(y):
-            return Told(float(logit(smoothed_share(y, weight))), "logit")
+    def constant(self, y: Floats, weight: Floats) -> Told:
+        return Told(float(logit(smoothed_share(y, weight))) if len(y) else 0.0, "logit")
+
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        return Told(model.fit(_logs(X[:, :2]), y, logisticregression__sample_weight=weight), "logit", 2)
+        return Told(model.fit(logs, y, logisticregression__sample_weight=weight), "logit")
 
     def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
         if _too_few(y):
-            return Told(float(logit(smoothed_share(y, weight))), "logit")
+            return self.constant(y, weight)
         return Told(self._boosted(BoostedClassifier, size).fit(X, y, weight), "logit")
 
     def likelihood(self, told: Floats, y: Floats) -> Floats:
@@ -204,15 +249,16 @@ class _Presence(_Part):
 class _Number(_Part):
     """How many more than one there are, where there is any."""
 
-    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
-        if not self.settings.n_anchors or _too_few(y):
-            return _constant(y, weight)
+    def constant(self, y: Floats, weight: Floats) -> Told:
+        return Told(float(np.log(max(float(np.average(y, weights=weight)) if len(y) else 0.0, SUREST))), "log")
+
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
         model = make_pipeline(StandardScaler(), PoissonRegressor(alpha=1e-3, max_iter=1000))
-        return Told(model.fit(_logs(X[:, :2]), y, poissonregressor__sample_weight=weight), "log", 2)
+        return Told(model.fit(logs, y, poissonregressor__sample_weight=weight), "log")
 
     def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
         if _too_few(y):
-            return _constant(y, weight)
+            return self.constant(y, weight)
         return Told(self._boosted(BoostedRegressor, size, loss="poisson").fit(X, y, weight), "log")
 
     def likelihood(self, told: Floats, y: Floats) -> Floats:
@@ -231,7 +277,3 @@ def _sure_gain(gains: Floats, weight: Floats) -> float:
 
 def _too_few(y: Floats) -> bool:
     return len(y) < FEW_ROWS or not y.any() or bool(y.all() and y.dtype == np.bool_)
-
-
-def _constant(y: Floats, weight: Floats) -> Told:
-    return Told(float(np.log(max(float(np.average(y, weights=weight)) if len(y) else 0.0, SUREST))), "log")

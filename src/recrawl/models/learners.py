@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from recrawl.errors import RecrawlError
+from recrawl.features import Feature, Features
 from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
-from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
+from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, LightClassifier, LightRegressor
 from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
 from recrawl.models.forecast import ForecastCounts
 from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
 
-__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "Task", "named", "papers_settings"]
+__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "Task", "baseline_features", "named", "papers_settings"]
 
 KINDS = ("rate", "presence", "number")
 LINKS = ("internal", "external", "all")
@@ -68,6 +68,11 @@ class Learner:
     tuned: Callable[[Task], dict[str, Any]] = field(default=lambda task: {}, repr=False)
     baseline: bool = False
     column: str | None = None  # a baseline's only feature: "previous", "average" or "content-change-rate"
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it says the same of every page, whatever is known of it."""
+        return self.baseline and self.column is None
 
     def make(
         self, kind: str, links: str = "internal", history: int = 8, seed: int = 0, n_jobs: int = 2, **overrides: Any
@@ -118,6 +123,20 @@ def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
     return {"n_estimators": trees[min(task.history, LONGEST_HISTORY)], "min_samples_leaf": leaf}
 
 
+def baseline_features(learner: Learner, links: str) -> Features:
+    """The only column that a baseline looks at; any will do for one that looks at none.
+
+    >>> [str(feature) for feature in baseline_features(named("average-count"), "external")]
+    ['mean_external -1']
+    """
+    column = {
+        "previous": Feature(f"new_{links}", lag=1),
+        "average": Feature(f"mean_{links}", lag=1),
+        "content-change-rate": Feature("content_change_rate", lag=1),
+    }
+    return (column[learner.column],) if learner.column else (Feature("path_depth"),)
+
+
 def named(name: str) -> Learner:
     """The learner of that name.
 
@@ -155,8 +174,8 @@ def _lightgbm(task: Task) -> Any:
     common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
     common |= {"deterministic": True, "force_col_wise": True}
     if task.kind == "presence":
-        return ConstantIfOneClass(LGBMClassifier(class_weight="balanced", **common))
-    return ConstantIfOneValue(LGBMRegressor(**common))
+        return ConstantIfOneClass(LightClassifier(class_weight="balanced", **common))
+    return ConstantIfOneValue(LightRegressor(**common))
 
 
 def _counts(model: Callable[..., Any]) -> Callable[[Task], Any]:

@@ -1,4 +1,7 @@
-"""Why a page is expected to have new links, in words: what the prediction would be if one thing about the page were as usual."""
+"""Why a page is expected to have new links, in words.
+
+Of a page with a past: what the prediction would be if one thing about the page were as usual. Of any other: what is around it.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.features import Feature
+from recrawl.models.learners import named
 from recrawl.models.predictor import Prediction, Predictor
 
 Floats = NDArray[np.float32]
+UNSEEN_FOR = "unseen for"  #: rounds since the page was last looked at, beside the features
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,20 @@ def _own(feature: Feature) -> bool:
 
 def _lately(row: dict[str, float], links: str) -> str:
     counts = [row[f"new_{links} -{lag}"] for lag in (1, 2, 3) if not np.isnan(row.get(f"new_{links} -{lag}", np.nan))]
+    ago = _ago(row)
     if not counts:
-        return "its last rounds are not known"
+        return f"last looked at {ago}" if ago else "its last rounds are not known"
     if not any(counts):
-        return f"nothing new in the last {len(counts)} rounds" if len(counts) > 1 else "nothing new in the last round"
-    return f"{', '.join(f'{count:.0f}' for count in counts)} new links in its last rounds, newest first"
+        rounds = f" {len(counts)} rounds" if len(counts) > 1 else " round"
+        return f"nothing new when last seen, {ago}" if ago else f"nothing new in the last{rounds}"
+    when = f"when last seen, {ago}" if ago else "in its last rounds"
+    return f"{', '.join(f'{count:.0f}' for count in counts)} new links {when}, newest first"
+
+
+def _ago(row: dict[str, float]) -> str:
+    """How long the page was not looked at; nothing if it was in the last round."""
+    rounds = row[UNSEEN_FOR]
+    return f"{rounds:.0f} round{'s' * (rounds != 1)} ago" if rounds else ""
 
 
 def _overall(row: dict[str, float], links: str) -> str:
@@ -78,10 +92,13 @@ def _overall(row: dict[str, float], links: str) -> str:
 
 
 def _quiet(row: dict[str, float], links: str) -> str:
-    quiet = row.get(f"quiet_{links} -1", np.nan)
+    quiet, ago = row.get(f"quiet_{links} -1", np.nan), _ago(row)
     if np.isnan(quiet):
         return "never watched for new links"
-    return "had new links in the last round" if quiet == 0 else f"quiet for {quiet:.0f} round{'s' * (quiet != 1)}"
+    if quiet:
+        until = f" when last seen, {ago}" if ago else ""
+        return f"quiet for {quiet:.0f} round{'s' * (quiet != 1)}{until}"
+    return f"had new links when last seen, {ago}" if ago else "had new links in the last round"
 
 
 def _around(where: str, around: str) -> Callable[[dict[str, float], str], str]:
@@ -122,21 +139,64 @@ def _content(row: dict[str, float]) -> str:
 
 
 def reasons(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int64], n: int = 3) -> list[list[Reason]]:
-    """The `n` strongest reasons for each of some pages (rows of the panel)."""
-    columns, links = prediction.columns, prediction.links
-    x, usual = prediction.x[pages], predictor.usual[links]
-    model = predictor.models[links]
+    """The `n` strongest reasons for each of some pages (rows of the panel); that a page is gone comes first.
+
+    Pages with a past are explained by the model, all others by what is around them.
+    """
+    found = {}
+    is_blind = named(predictor.recipe.learner).is_blind
+    own = np.array([page for page in pages if is_blind or not prediction.basis[page]], np.int64)
+    for page, themes in zip(own, _of_model(predictor, prediction, own), strict=True):
+        found[int(page)] = sorted(themes, key=lambda reason: -abs(reason.effect))
+    chance = prediction.gone.chance
+    told = []
+    for page in pages:
+        alive = found.get(int(page)) or _of_surroundings(prediction, int(page))
+        if chance[page] < 1:
+            alive = [Reason(reason.words, reason.effect * float(chance[page])) for reason in alive]
+            alive = [_gone(prediction, int(page)), *alive]
+        told.append(alive[:n])
+    return told
+
+
+def _of_model(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int64]) -> list[list[Reason]]:
+    """What the model would say if one thing about the page were as usual."""
+    if not len(pages):
+        return []
+    links, columns = prediction.links, prediction.columns
+    trained, x = predictor.trained[links], prediction.x[pages]
+    expected = np.asarray(trained.model.predict(x), np.float64)
     effects: dict[Theme, Any] = {}
     for theme in THEMES:
         at = [i for i, feature in enumerate(columns) if theme.holds(feature)]
         if at:
             as_usual = x.copy()
-            as_usual[:, at] = usual[at]
-            effects[theme] = prediction.expected[pages] - np.asarray(model.predict(as_usual), np.float32)
+            as_usual[:, at] = trained.usual[at]
+            effects[theme] = expected - np.asarray(trained.model.predict(as_usual), np.float64)
     names = [str(feature) for feature in columns]
     found = []
-    for i in range(len(pages)):
-        row = dict(zip(names, x[i].tolist(), strict=True))
-        strongest = sorted(effects, key=lambda theme: -abs(effects[theme][i]))[:n]
-        found.append([Reason(theme.tell(row, links), float(effects[theme][i])) for theme in strongest])
+    for i, page in enumerate(pages):
+        row = dict(zip(names, x[i].tolist(), strict=True)) | {UNSEEN_FOR: float(prediction.unseen_for[page])}
+        found.append([Reason(theme.tell(row, links), float(effect[i])) for theme, effect in effects.items()])
     return found
+
+
+def _of_surroundings(prediction: Prediction, page: int) -> list[Reason]:
+    """What each step nearer to the page adds; together they are the prediction. The nearest comes first."""
+    near, links = prediction.near, prediction.links
+    found, before = [], 0.0
+    for name, seen, expected in zip(("all pages", "its site", "related pages"), near.seen, near.expected, strict=True):
+        now = float(expected[page])
+        if not np.isnan(seen.mean[page]):
+            n = max(1, round(float(seen.n_pages[page])))
+            words = f"{name}: {_links(float(seen.mean[page]), links)} a round on {n:,} page{'s' * (n != 1)}"
+            found.append(Reason(words, now - before))
+        before = now
+    return [*reversed(found)] or [Reason("nothing is known of any page", before)]
+
+
+def _gone(prediction: Prediction, page: int) -> Reason:
+    chance = float(prediction.gone.chance[page])
+    since = str(prediction.gone.since[page])[:10]
+    lost = float(prediction.expected[page]) * (1 - 1 / chance)
+    return Reason(f"gone since {since}; such pages came back in {chance:.1%} of rounds", lost)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.models.predictor import BASES, Prediction, Predictor
+from recrawl.models.around import BASES
+from recrawl.models.predictor import Prediction, Predictor
 from recrawl.models.reasons import reasons
 
 AT_ONCE = 10_000

@@ -1,7 +1,8 @@
 """A predictor on disk: one file with its models (skops, never pickle) and a card that people and programs can read.
 
-The card holds a digest of every model in the file, and loading makes no objects but those of the kinds listed here, so a file that
-was changed is refused, and one that was made to do harm cannot.
+The card holds a digest of every model in the file, so that a damaged file is refused. That is no protection against malice: whoever
+forges a model can forge its digest. Against that, loading makes objects of the listed types only, each named in full, and calls
+nothing else; a file that holds any other is refused before anything of it is made.
 """
 
 from __future__ import annotations
@@ -24,12 +25,41 @@ from skops import io
 from recrawl.errors import RecrawlError
 from recrawl.features import Feature
 from recrawl.history import History
-from recrawl.models.predictor import Predictor, Recipe
+from recrawl.models.predictor import Predictor, Recipe, Trained
 
-FORMAT = 1  #: raised when an older recrawl could no longer read the file
+FORMAT = 2  #: raised when another recrawl could no longer read the file
 PACKAGES = ("recrawl", "scikit-learn", "numpy", "lightgbm", "ngboost", "skops")
-#: Beginnings of the types that a model may be made of, beyond those that skops trusts by itself.
-TRUSTED = ("recrawl.models.", "sklearn.", "lightgbm.", "ngboost.", "numpy.", "collections.", "_loss.", "scipy.")
+#: The types that a model may be made of, beyond those that skops trusts by itself. Whole names: `numpy.` would let in functions
+#: that run what they are given.
+TRUSTED = frozenset(
+    {
+        "collections.OrderedDict",
+        "lightgbm.basic.Booster",
+        "ngboost.api.NGBRegressor",
+        "ngboost.distns.poisson.Poisson",
+        "ngboost.scores.LogScore",
+        "recrawl.models.baselines.AlwaysZero",
+        "recrawl.models.baselines.Itself",
+        "recrawl.models.baselines.PresenceByValue",
+        "recrawl.models.boosting.BoostedClassifier",
+        "recrawl.models.boosting.BoostedRegressor",
+        "recrawl.models.boosting.LightClassifier",
+        "recrawl.models.boosting.LightRegressor",
+        "recrawl.models.counts.HurdleCounts",
+        "recrawl.models.counts.NegativeBinomialCounts",
+        "recrawl.models.counts.PoissonCounts",
+        "recrawl.models.forecast.Blend",
+        "recrawl.models.forecast.Curve",
+        "recrawl.models.forecast.ForecastCounts",
+        "recrawl.models.forecast.Told",
+        "recrawl.models.probability.ConstantIfOneClass",
+        "recrawl.models.probability.ConstantIfOneValue",
+        "recrawl.models.probability.NaturalGradientCounts",
+        "recrawl.models.probability.PresenceFromCounts",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.tree._tree.Tree",
+    }
+)
 
 
 class BadModel(RecrawlError):
@@ -38,6 +68,7 @@ class BadModel(RecrawlError):
 
 def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
     """What the file holds, in words and numbers."""
+    trained = predictor.trained
     return {
         "format": FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -46,26 +77,34 @@ def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
         "window": list(predictor.window),
         "n_pages": predictor.n_pages,
         "n_rounds": predictor.n_rounds,
-        "features": {links: [asdict(feature) for feature in columns] for links, columns in predictor.columns.items()},
-        "feature_names": {
-            links: [feature.words for feature in columns] for links, columns in predictor.columns.items()
-        },
-        "usual": {
-            links: [None if np.isnan(v) else float(v) for v in values] for links, values in predictor.usual.items()
-        },
+        "neighbours": list(predictor.neighbours),
+        "features": {links: [asdict(feature) for feature in one.columns] for links, one in trained.items()},
+        "feature_names": {links: [feature.words for feature in one.columns] for links, one in trained.items()},
+        "usual": {links: [_number(v) for v in one.usual] for links, one in trained.items()},
+        "overall": {links: list(one.overall) for links, one in trained.items()},
         "pages": [str(page) for page in predictor.pages.tolist()],
-        "scores_one_round_earlier": predictor.scores,
+        "scores_one_round_earlier": scores(predictor),
         "sha256": digests,
     }
 
 
+def scores(predictor: Predictor) -> dict[str, dict[str, float | None]]:
+    """How right it was one round earlier; None where there is no such number."""
+    return {links: {name: _number(value) for name, value in found.items()} for links, found in predictor.scores.items()}
+
+
+def _number(value: float) -> float | None:
+    """For JSON, which has no NaN."""
+    return None if np.isnan(value) else float(value)
+
+
 def save(predictor: Predictor, path: str | Path) -> dict[str, Any]:
     """Write the file whole or not at all; returns its card."""
-    models = {links: io.dumps(model) for links, model in predictor.models.items()}
+    models = {links: io.dumps(one.model) for links, one in predictor.trained.items()}
     told = card(predictor, {links: hashlib.sha256(data).hexdigest() for links, data in models.items()})
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-    text = json.dumps(told, indent=1)
+    text = json.dumps(told, indent=1, allow_nan=False)
     try:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("card.json", text)
@@ -79,33 +118,49 @@ def save(predictor: Predictor, path: str | Path) -> dict[str, Any]:
     return told
 
 
-def read_card(path: str | Path) -> dict[str, Any]:
-    """The card of a model file."""
-    return _opened(Path(path))[0]
-
-
 def load(path: str | Path) -> Predictor:
     """A predictor as it was saved; raises `BadModel` with the reason if it cannot be used."""
     told, data = _opened(Path(path))
-    if told["format"] > FORMAT:
+    if told.get("format") != FORMAT:
+        made_by = told.get("versions", {}).get("recrawl")
         raise BadModel(
-            f"{path} was made by a newer recrawl ({told['versions'].get('recrawl')}): update recrawl, or train anew"
+            f"{path} was made by another recrawl ({made_by}, here is {version('recrawl')}) and cannot be read: train anew"
         )
-    recipe = Recipe(**{**told["recipe"], "links": tuple(told["recipe"]["links"])})
+    try:
+        return _predictor(path, told, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadModel(f"{path} has a card that recrawl did not write ({type(error).__name__}: {error})") from error
+
+
+def _predictor(path: str | Path, told: dict[str, Any], data: dict[str, bytes]) -> Predictor:
+    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in told["recipe"].items()}
+    recipe = Recipe(**settings)
+    trained = {
+        links: Trained(
+            _model(path, links, data[links], told),
+            tuple(Feature(**fields) for fields in told["features"][links]),
+            np.array([_float(v) for v in told["usual"][links]], np.float32),
+            (told["overall"][links][0], told["overall"][links][1]),
+        )
+        for links in recipe.links
+    }
     return Predictor(
         recipe,
-        {links: _model(path, links, data[links], told) for links in recipe.links},
-        {links: tuple(Feature(**fields) for fields in columns) for links, columns in told["features"].items()},
-        {
-            links: np.array([np.nan if v is None else v for v in values], np.float32)
-            for links, values in told["usual"].items()
-        },
+        trained,
         np.array([int(page) for page in told["pages"]], np.int64),
         (told["window"][0], told["window"][1]),
         told["n_pages"],
         told["n_rounds"],
-        told["scores_one_round_earlier"],
+        {
+            links: {name: _float(value) for name, value in found.items()}
+            for links, found in told["scores_one_round_earlier"].items()
+        },
+        (told["neighbours"][0], told["neighbours"][1]),
     )
+
+
+def _float(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -132,10 +187,10 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def _model(path: str | Path, links: str, blob: bytes, told: dict[str, Any]) -> Any:
     try:
-        unknown = [name for name in io.get_untrusted_types(data=blob) if not name.startswith(TRUSTED)]
+        unknown = sorted(set(io.get_untrusted_types(data=blob)) - TRUSTED)
         if unknown:
             raise BadModel(f"{path} holds objects that no model of recrawl has ({', '.join(unknown[:3])}): refused")
-        return io.loads(blob, trusted=io.get_untrusted_types(data=blob))
+        return io.loads(blob, trusted=sorted(TRUSTED))
     except BadModel:
         raise
     except Exception as error:  # skops and the libraries raise what they like

@@ -1,0 +1,89 @@
+"""``recrawl evaluate --method history-aware``: the options of HACS's evaluation, and its work."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import typer
+
+from recrawl.cli.common import console, open_history, print_json, steps
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from recrawl.experiments.updates import UpdateSettings
+
+MAX_WINDOWS = 1000
+
+
+def parse_windows(text: str) -> tuple[float, ...]:
+    """Weeks of history: numbers and ranges with commas between.
+
+    >>> parse_windows("1-3,8")
+    (1.0, 2.0, 3.0, 8.0)
+    """
+    weeks: list[float] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:-\s*(\d+)\s*)?", part)
+        first = float(match[1]) if match else 0.0
+        last = float(match[2]) if match and match[2] else first
+        if not 0 < first <= last <= MAX_WINDOWS:
+            raise typer.BadParameter(f"--windows {part.strip()!r} is no number of weeks; write e.g. 1-12 or 1,2,4")
+        weeks += [first + i for i in range(int(last - first) + 1)]
+    return tuple(dict.fromkeys(weeks))
+
+
+def parse_thetas(text: str) -> tuple[float, ...]:
+    """Thresholds from 0 to 1 with commas between, ascending.
+
+    >>> parse_thetas("0.5,0.1")
+    (0.1, 0.5)
+    """
+    try:
+        thetas = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        thetas = []
+    if not thetas or thetas[0] < 0 or not thetas[-1] <= 1:
+        raise typer.BadParameter(f"--thetas {text!r}: write probabilities with commas between, e.g. 0.5,0.7,0.9")
+    return tuple(thetas)
+
+
+def parse_moment(option: str, text: str | None) -> datetime | None:
+    """A time given with an option."""
+    from recrawl.errors import BadRecord
+    from recrawl.visits import parse_at
+
+    try:
+        return parse_at(text) if text else None
+    except BadRecord as error:
+        message = f"{option}: {error}; write a time with its zone, such as 2025-03-01T00:00:00Z"
+        raise typer.BadParameter(message) from None
+
+
+def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | None, json: bool) -> None:
+    """Evaluate, then print the tables or the rows, and write the page."""
+    from recrawl.experiments.updates import evaluate_updates
+
+    opened = open_history(history, as_of)
+    with steps("what was new on each visit") as on_step:
+        found = evaluate_updates(opened, settings, on_step)
+        if out:
+            from recrawl.experiments.updates_page import write_updates_page
+
+            write_updates_page(out, found)
+    if json:
+        common = {"method": "history-aware", "level": settings.level}
+        for part, rows in found.rows.items():
+            for row in rows:
+                print_json({"part": part, **common, **row})
+        return
+    from rich.text import Text
+
+    from recrawl.experiments.updates_tables import tables
+
+    screen = console()
+    for table in tables(found):
+        screen.print(table)
+    if out:
+        screen.print(Text(f"all of it with plots: {out}"))

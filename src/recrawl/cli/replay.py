@@ -1,0 +1,208 @@
+"""``recrawl replay``: what every policy would have found on the recorded past."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    EveryOption,
+    HistoryOption,
+    JsonOption,
+    SeedOption,
+    console,
+    note,
+    open_history,
+    print_json,
+    working,
+    written,
+)
+from recrawl.cli.policy_options import budget_pages, checked_budgets, made_policies
+
+if TYPE_CHECKING:
+    from recrawl.experiments.replays import Replays
+
+DEFAULT = "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,oracle"
+NARROW = 110  # columns of a terminal below which the table is cut
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("replay")(replay)
+
+
+def replay(
+    policies: Annotated[
+        str, typer.Option("--policies", "-p", metavar="NAMES", help="Policies with commas between, or 'all'.")
+    ] = DEFAULT,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget",
+            "-b",
+            metavar="PAGES",
+            help="Pages a cycle, or a share of them such as 10%; several with commas are compared.",
+            callback=checked_budgets,
+        ),
+    ] = "10%",
+    history: HistoryOption = HISTORY,
+    every: EveryOption = "crawl",
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="As if nothing had been recorded before.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", "--as-of", metavar="TIME", help="Only what was recorded up to then.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option("--window", min=1, help="Cycles of memory for the policies that have one.")
+    ] = None,
+    per_host: Annotated[
+        int | None, typer.Option("--per-host", min=1, help="At most so many pages of a host in a cycle.")
+    ] = None,
+    per_site: Annotated[
+        int | None, typer.Option("--per-site", min=1, help="At most so many pages of a site in a cycle.")
+    ] = None,
+    related: Annotated[
+        int, typer.Option("--related", min=0, help="Related pages of each page, for policies that look around.")
+    ] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Any setting of a policy; repeat it."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes. Default: one a core, if it pays.")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="DIR", help="Keep finished runs there, and go on from those that are."),
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option("--rows", metavar="FILE", help="Write what happened in every cycle, as JSON lines.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
+    ] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Compare policies on the recorded past: in each cycle a policy sees only the pages that it chooses.
+
+    Coverage over time, how soon links are found, freshness of kept copies and what it costs. The first crawl that holds most pages
+    is known to all; what is found is compared with what visiting every page in every cycle finds.
+    """
+    from recrawl.experiments.replays import gather
+    from recrawl.policies import Budget
+    from recrawl.replay import past, replay_many
+
+    chosen = made_policies(policies, settings or (), window=window, seed=seed)
+    first = _moment("--from", since)
+    opened = open_history(history, until)
+    with working("working out what every page showed in every cycle"):
+        world = past(opened, every, first, related)
+    budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]
+    if resume:
+        _check_folder(resume)
+    try:
+        with _cycles() as on_cycles:
+            runs = replay_many(world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles)
+    except KeyboardInterrupt:
+        note(
+            f"stopped; {f'finished runs are kept in {resume}' if resume else 'to keep finished runs give --resume DIR'}"
+        )
+        raise typer.Exit(130) from None
+    caps = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
+    found = gather(world, runs, every, seed, caps)
+    if rows:
+        _write_rows(rows, found)
+    with working("comparing the policies"):
+        if out:
+            from recrawl.experiments.replay_page import write_replay_page
+
+            write_replay_page(out, found)
+    if rows == "-":
+        return
+    _print_json(found) if json else _print_tables(found, out, rows)
+
+
+def _moment(option: str, text: str | None) -> Any:
+    from recrawl.errors import BadRecord
+    from recrawl.visits import parse_at
+
+    try:
+        return parse_at(text) if text else None
+    except BadRecord as error:
+        raise typer.BadParameter(
+            f"{option}: {error}; write a time with its zone, such as 2025-03-01T00:00:00Z"
+        ) from None
+
+
+def _check_folder(folder: str) -> None:
+    """Make the folder of finished runs now: not after the first one, an hour later."""
+    from pathlib import Path
+
+    from recrawl.errors import RecrawlError
+
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecrawlError(f"cannot keep finished runs in {folder}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _cycles() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar that tells cycles per second, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    speed = TextColumn("{task.fields[speed]}")
+    columns = (TextColumn("cycles"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, speed="")
+
+        def on_cycles(done: int, total: int) -> None:
+            pace = bar.tasks[0].speed
+            bar.update(task, completed=done, total=total, speed=f"{pace:,.0f}/s" if pace else "")
+
+        yield on_cycles
+
+
+def _write_rows(path: str, found: Replays) -> None:
+    """Every cycle of every run; without times taken, so that the same command writes the same file."""
+    import orjson
+
+    with written(path) as file:
+        for run in found.runs:
+            for row in run.timeless_rows():
+                file.write(orjson.dumps({"policy": run.policy, "budget": run.budget, **row}) + b"\n")
+
+
+def _print_json(found: Replays) -> None:
+    for key, summary in found.summaries.items():
+        versus = {"vs_round_robin": found.versus_uniform, "vs_best_published": found.versus_published}
+        compared = {name: other[key].as_dict() if key in other else None for name, other in versus.items()}
+        print_json({**summary.as_dict(), **compared})
+
+
+def _print_tables(found: Replays, out: str | None, rows: str | None) -> None:
+    from rich.text import Text
+
+    from recrawl.experiments.replay_page import scope
+    from recrawl.experiments.replay_tables import legend, tables
+
+    screen = console()
+    screen.print(Text(scope(found)))
+    narrow = screen.width < NARROW
+    for table in tables(found, narrow):
+        screen.print(table)
+    screen.print(Text(legend(narrow), "dim"))
+    for what, path in (("every cycle", rows), ("all of it with plots", out)):
+        if path:
+            screen.print(Text(f"{what}: {path}"))

@@ -1,0 +1,99 @@
+"""``recrawl tune``: which policy suits this history best."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    EveryOption,
+    HistoryOption,
+    JsonOption,
+    SeedOption,
+    console,
+    open_history,
+    print_json,
+    progress,
+)
+from recrawl.cli.policy_options import checked_budgets
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("tune")(tune)
+
+
+def tune(
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget",
+            "-b",
+            metavar="N",
+            help="Pages a cycle: a number, or a share such as 10%.",
+            callback=checked_budgets,
+        ),
+    ] = "10%",
+    policies: Annotated[
+        str | None, typer.Option("--policies", help="Which to try, with commas; default: quick ones of every kind.")
+    ] = None,
+    window: Annotated[int, typer.Option("--window", min=1, help="Cycles of memory for those that have one.")] = 168,
+    every: EveryOption = "crawl",
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one a core.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not keep the recommendation.")] = False,
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Replay several policies on the past of this history and recommend the one that found most; recrawl plan then uses it."""
+    from recrawl.cli.policy_options import budget_pages
+    from recrawl.plan.default import recommend
+    from recrawl.policies.base import Budget
+    from recrawl.replay.past import past
+    from recrawl.replay.tune import CANDIDATES
+    from recrawl.replay.tune import tune as run
+
+    opened = open_history(history, as_of)
+    world = past(opened, every)
+    chosen = tuple(name.strip() for name in policies.split(",")) if policies else CANDIDATES
+    with progress("replaying", None) as advance:
+        before = 0
+
+        def on_cycles(done: int, total: int) -> None:
+            nonlocal before
+            advance(done - before, total)
+            before = done
+
+        found = run(world, Budget(budget_pages(budget, world.n_pages)[0]), chosen, window, seed, workers, on_cycles)
+    told = found.record(every)
+    if not dry_run:
+        recommend(opened.store.folder, told)
+    if json:
+        print_json(told)
+        return
+    _show(found, world.n_pages, dry_run)
+
+
+def _show(found: Any, n_pages: int, dry_run: bool) -> None:
+    screen = console()
+
+    def say(text: str) -> None:
+        screen.print(text, markup=False)
+
+    best = found.best
+    say(f"{len(best.rows):,} cycles of {n_pages:,} pages, {best.budget:,} fetches each; share of the new links found:")
+    from recrawl.replay.summary import summarise
+
+    for run in found.runs:
+        coverage = summarise(run).coverage
+        say(f"  {run.policy:24} {'–' if coverage is None else f'{coverage:.3f}'}")
+    for margin in (found.against_next, found.against_round_robin):
+        if margin is not None and margin.difference is not None:
+            interval = "" if margin.low is None else f" (95% between {margin.low:+.3f} and {margin.high:+.3f})"
+            say(f"{best.policy} is {margin.difference:+.3f} from {margin.against}{interval}")
+    end = "not kept (--dry-run)" if dry_run else "recrawl plan will use it"
+    say(f"recommended: {best.policy}; {end}")

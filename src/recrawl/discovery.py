@@ -1,0 +1,191 @@
+"""What one crawler knows of a world: it visits pages, and learns which links are new to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recrawl.policies.base import Flags, Floats, Ints, LinkLists, Pages, Visits, moment
+from recrawl.policies.pairs import slot
+from recrawl.world import GONE, NOTHING, World
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a cycle brought beyond what the policy is told."""
+
+    visits: Visits
+    ages: Floats  # hours between the first sighting on any page and the discovery, one entry a link found
+
+
+class Crawler:
+    """Visits pages of a world, cycle by cycle; what it does not visit it does not see.
+
+    It begins with all of cycle 0. Links first shown by a page that is read in a new way are known to it without a visit.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.cycle = 0
+        self.pages: Pages = world.pages()
+        self.known: Flags = np.zeros(len(world.link), np.bool_)
+        self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
+        self.version = np.full(world.n_pages, -1, np.int32)
+        self.read_anew: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
+        self.on_page = PageLinks()
+        self.first = self._visit(np.arange(world.n_pages), recorded_only=True)
+
+    def visit(self, page: Ints) -> Found:
+        """Go on to the next cycle and visit these pages."""
+        self.cycle += 1
+        return self._visit(np.sort(page))
+
+    def visit_recorded(self) -> Found:
+        """Go on to the next cycle and make the visits that were made then, successful or not."""
+        self.cycle += 1
+        return self._visit(np.arange(self.world.n_pages), recorded_only=True)
+
+    def _visit(self, page: Ints, recorded_only: bool = False) -> Found:
+        world, now = self.world, self.cycle
+        at = moment(int(world.time[now]))
+        shows = world.shows[now][page]
+        if recorded_only:
+            page, shows = page[shows != NOTHING], shows[shows != NOTHING]
+        answered = shows >= 0
+        number = np.where(answered, shows, 0)
+        self._reread(now)
+        shown = LinkLists(*_lists(world.sets.start, world.sets.links, number, answered))
+        # In the first crawl nothing is new: it is what all later ones are compared with.
+        unknown = _unknown(shown.start, shown.links, self.known if now else np.ones_like(self.known))
+        new = LinkLists(*unknown)
+        found = np.unique(new.links if now else shown.links)
+        self.known[found] = True
+        before = self.copy[page]
+        comparable = answered & (before >= 0) & ~self.read_anew[page]
+        self.read_anew[page[answered]] = False
+        older = _lists(world.sets.start, world.sets.links, np.maximum(before, 0), comparable)
+        n_new_since = _n_missing(shown.start, shown.links, *older)
+        version = world.version[now][page]
+        changed = np.where(comparable, version != self.version[page], -1).astype(np.int8)
+        updated = np.where(comparable, self.on_page.add(page, shown.start, shown.links) > 0, -1).astype(np.int8)
+        visits = Visits(
+            at=at,
+            page=page,
+            age_hours=self.pages.age_hours(at)[page],
+            is_first=self.pages.n_visits[page] == 0,
+            answered=answered,
+            gone=shows == GONE,
+            changed=changed,
+            n_new_since=np.where(comparable, n_new_since, -1).astype(np.int32),
+            updated=updated,
+            shown=shown,
+            new=new,
+            n_found=len(found) if now else 0,
+        )
+        self.pages.note(visits)
+        self.copy[page[answered]] = shows[answered]
+        self.version[page[answered]] = version[answered]
+        published = world.time[np.maximum(world.first_shown[found], 0)]
+        ages = (world.time[now] - published) / 3.6e9
+        counted = world.first_shown[found] > 0
+        return Found(visits, ages[counted])
+
+    def _reread(self, now: int) -> None:
+        """What a page shows that is read in a new way was there before: it is known, not new."""
+        is_baseline = self.world.is_baseline[now]
+        self.read_anew |= is_baseline
+        for number in self.world.shows[now][is_baseline & (self.world.shows[now] >= 0)]:
+            self.known[self.world.sets[number]] = True
+
+    def is_current(self) -> Flags:
+        """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""
+        current: Flags = (self.version >= 0) & (self.version == self.world.version[self.cycle])
+        return current
+
+    def unseen(self, cycle: int) -> tuple[Ints, NDArray[np.int32]]:
+        """The unknown links that each page shows in a cycle: foreknowledge, for an upper bound only."""
+        shows = self.world.shows[cycle]
+        lists = _lists(self.world.sets.start, self.world.sets.links, np.maximum(shows, 0), shows >= 0)
+        unknown: tuple[Ints, NDArray[np.int32]] = _unknown(lists[0], lists[1], self.known)
+        return unknown
+
+
+class PageLinks:
+    """Which links each page ever showed: a growing hash set of (page, link)."""
+
+    def __init__(self) -> None:
+        self.keys: Ints = np.full(4096, -1, np.int64)
+        self.size = 0
+
+    def add(self, page: Ints, start: Ints, links: NDArray[np.int32]) -> Ints:
+        """Remember the links of these pages; how many of them each page shows for the first time."""
+        while 2 * (self.size + len(links)) > len(self.keys):
+            bigger = np.full(2 * len(self.keys), -1, np.int64)
+            _rehash(self.keys, bigger)
+            self.keys = bigger
+        fresh: Ints = _insert(self.keys, page, start, links)
+        self.size += int(fresh.sum())
+        return fresh
+
+
+@njit(cache=True)
+def _lists(set_start, set_links, number, use):  # type: ignore[no-untyped-def]
+    """The chosen lists below each other; an empty one where it is not to be used."""
+    start = np.zeros(len(number) + 1, np.int64)
+    for i in range(len(number)):
+        start[i + 1] = start[i] + (set_start[number[i] + 1] - set_start[number[i]] if use[i] else 0)
+    links = np.empty(start[-1], np.int32)
+    for i in range(len(number)):
+        if use[i]:
+            links[start[i] : start[i + 1]] = set_links[set_start[number[i]] : set_start[number[i] + 1]]
+    return start, links
+
+
+@njit(cache=True)
+def _unknown(start, links, known):  # type: ignore[no-untyped-def]
+    fresh = np.zeros(len(start), np.int64)
+    kept = np.empty(len(links), np.int32)
+    n = 0
+    for i in range(len(start) - 1):
+        for j in range(start[i], start[i + 1]):
+            if not known[links[j]]:
+                kept[n] = links[j]
+                n += 1
+        fresh[i + 1] = n
+    return fresh, kept[:n].copy()
+
+
+@njit(cache=True)
+def _n_missing(start, links, old_start, old_links):  # type: ignore[no-untyped-def]
+    """How many links of each list are not in the older one; both ascend."""
+    missing = np.zeros(len(start) - 1, np.int64)
+    for i in range(len(start) - 1):
+        j = old_start[i]
+        for a in range(start[i], start[i + 1]):
+            while j < old_start[i + 1] and old_links[j] < links[a]:
+                j += 1
+            missing[i] += j == old_start[i + 1] or old_links[j] != links[a]
+    return missing
+
+
+@njit(cache=True)
+def _insert(keys, page, start, links):  # type: ignore[no-untyped-def]
+    fresh = np.zeros(len(page), np.int64)
+    for i in range(len(page)):
+        for j in range(start[i], start[i + 1]):
+            key = (np.int64(page[i]) << np.int64(32)) | np.int64(links[j])
+            at = slot(keys, key)
+            if keys[at] == -1:
+                keys[at] = key
+                fresh[i] += 1
+    return fresh
+
+
+@njit(cache=True)
+def _rehash(keys, bigger):  # type: ignore[no-untyped-def]
+    for key in keys:
+        if key != -1:
+            bigger[slot(bigger, key)] = key

@@ -1,0 +1,99 @@
+"""What is told of pages: the model's distributions, what is around pages without a past, and what makes the answers agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.models.around import Around
+from recrawl.models.distributions import CountDistribution, Poisson
+from recrawl.targets import Links
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+INTERVAL = (0.1, 0.9)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the next round will show, one entry a page."""
+
+    expected: Floats  # number of new links
+    probability: Floats  # of at least one
+    low: Ints  # the 80% interval
+    high: Ints
+
+    def replaced(self, rows: NDArray[Any], other: Answer) -> Answer:
+        """The same, with other answers for some pages."""
+        names = ("expected", "probability", "low", "high")
+        parts = {name: getattr(self, name).copy() for name in names}
+        for name, values in parts.items():
+            values[rows] = getattr(other, name)
+        return Answer(**parts)
+
+
+def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float64]) -> Answer:
+    """What a model says of pages with a past of their own, and what is around the others (`near`, if the model is not to be asked).
+
+    `chance` is that of each page to be there at all.
+    """
+    found = _of(model_distribution(model, x), chance, _probability(model, x))
+    if near is None:
+        return found
+    without = np.flatnonzero(near.basis)
+    return found.replaced(without, _of(near.distribution(without), chance[without])) if len(without) else found
+
+
+def model_distribution(model: Any, x: Floats) -> CountDistribution:
+    """The model's own distribution; a Poisson one where it gives none."""
+    if hasattr(model, "predict_distribution"):
+        told: CountDistribution = model.predict_distribution(x)
+        return told
+    return Poisson(np.maximum(np.asarray(model.predict(x), np.float64), 1e-6))
+
+
+def _probability(model: Any, x: Floats) -> NDArray[np.float64] | None:
+    """A baseline's own word on whether there is anything new, which does not follow from its number."""
+    if hasattr(model, "predict_positive") and not hasattr(model, "predict_distribution"):
+        return np.asarray(model.predict_positive(x), np.float64)
+    return None
+
+
+def _of(told: CountDistribution, chance: NDArray[np.float64], probability: NDArray[np.float64] | None = None) -> Answer:
+    """The distribution in numbers, for pages that are there with some chance and else show nothing."""
+
+    def quantile(q: float) -> Ints:
+        beyond = np.where(chance < 1, np.maximum(1 - (1 - q) / chance, 0), q)
+        return np.where(beyond > 0, told.quantile(beyond), 0)
+
+    p = told.p_positive if probability is None else probability
+    return Answer(
+        np.asarray(chance * told.mean, np.float32),
+        np.asarray(chance * p, np.float32),
+        quantile(INTERVAL[0]),
+        quantile(INTERVAL[1]),
+    )
+
+
+def agreed(answers: dict[Links, Answer]) -> dict[Links, Answer]:
+    """New links of all kinds are never fewer than those of one kind: what was told of all is raised to what was told of a part.
+
+    Raised, not added up from the parts: the model of all links is the one whose ranking is measured, it may be the only one that
+    was asked for, and the probability of any does not follow from those of the parts.
+    """
+    parts = [told for links, told in answers.items() if links != "all"]
+    if "all" not in answers or not parts:
+        return answers
+    whole = answers["all"]
+    for part in parts:
+        whole = replace(
+            whole,
+            expected=np.maximum(whole.expected, part.expected),
+            probability=np.maximum(whole.probability, part.probability),
+            low=np.maximum(whole.low, part.low),
+            high=np.maximum(whole.high, part.high),
+        )
+    return {**answers, "all": whole}

@@ -1,0 +1,100 @@
+"""What to say of a page without a past of its own: what is seen around it, drawn to what is seen further away.
+
+Related pages come first, then the site, then all pages. Each step counts as the pages it is known of, and the next one as
+`STRENGTH` pages more. A learner cannot be left to it: the rows it learns from have a past, and trees that are asked about pages
+unlike all of them answer with whatever leaf is at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.features import Features, Known, now, of_site, past, related
+from recrawl.features.matrix import mean_of_others
+from recrawl.models.counts import SUREST
+from recrawl.models.distributions import Hurdle, Truncated
+from recrawl.targets import Links
+
+Floats = NDArray[np.float64]
+#: What a prediction rests on, the first that is known.
+BASES = ("its own past", "related pages", "its site", "all pages")
+#: Pages' worth of what is further away. On real collections the likelihood hardly depends on it (tenths to some), so it is small:
+#: a single page is known of many a site, and then that page is by far the best to go by.
+STRENGTH = 1 / 3
+DISPERSION = 1.0  #: of the counts above zero, over-dispersed as new links are
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen around every page: of its related pages, its site, or all pages."""
+
+    mean: Floats  # new links a round; NaN where nothing is known
+    rate: Floats  # share of rounds with any
+    n_pages: Floats  # how many pages these are the average of
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is expected of every page by what is around it."""
+
+    basis: NDArray[np.int8]  # index into BASES
+    seen: tuple[Seen, Seen, Seen]  # of all pages, of the site, of related pages: the nearest last
+    expected: tuple[Floats, Floats, Floats]  # new links by all pages; also by the site; also by related pages
+    rate: Floats
+
+    def distribution(self, pages: NDArray[Any]) -> Hurdle:
+        """What some pages will show: with the rate whether anything, with the mean how much."""
+        p = np.clip(self.rate[pages], SUREST, 1 - SUREST)
+        return Hurdle(p, Truncated(self.expected[-1][pages] / p, DISPERSION))
+
+
+def needed(links: Links) -> Features:
+    """The features that this is made of."""
+    whole = past(now(f"mean_{links}", f"rate_{links}"), [1])
+    return whole + related(whole) + of_site(whole)
+
+
+def around(known: Known, links: Links, of_round: int, overall: tuple[float, float]) -> Around:
+    """What is known around every page before a round; `overall`, a mean and a rate, is taken where nothing is known of any page."""
+    seen = _seen(known, links, of_round - 2)
+    mean, rate = (np.full(known.panel.shape[0], float(value)) for value in overall)
+    expected = []
+    for i, one in enumerate(seen):
+        n = np.where(np.isnan(one.mean), 0.0, one.n_pages)
+        # Of all pages there is nothing further away, unless none is known.
+        strength = STRENGTH if i else np.where(n > 0, 0.0, 1.0)
+        # Means on a logarithmic scale, or the liveliest pages of all would drown a quiet site.
+        drawn = (n * np.log1p(np.nan_to_num(one.mean)) + strength * np.log1p(mean)) / (n + strength)
+        rate = (n * np.nan_to_num(one.rate) + strength * rate) / (n + strength)
+        mean = np.maximum(np.expm1(drawn), rate)  # whoever has any has one at least
+        expected.append(mean)
+    return Around(_basis(known, links, of_round, seen), seen, (expected[0], expected[1], expected[2]), rate)
+
+
+def _seen(known: Known, links: Links, column: int) -> tuple[Seen, Seen, Seen]:
+    n_pages = known.panel.shape[0]
+    if column < 0:
+        nothing = Seen(np.full(n_pages, np.nan), np.full(n_pages, np.nan), np.zeros(n_pages))
+        return nothing, nothing, nothing
+    names = (f"mean_{links}", f"rate_{links}")
+    one_group = np.zeros(n_pages, np.int64)
+    of_all = [mean_of_others(known.values(name)[:, [column]], one_group)[:, 0] for name in names]
+    n_known = (~np.isnan(known.values(names[0])[:, column])).astype(np.float64)
+    found = [Seen(of_all[0].astype(np.float64), of_all[1].astype(np.float64), n_known.sum() - n_known)]
+    for where in ("site", "related"):
+        mean, rate = (known.values(name, where)[:, column].astype(np.float64) for name in names)
+        found.append(Seen(mean, rate, known.n_around(names[0], where, column).astype(np.float64)))
+    return found[0], found[1], found[2]
+
+
+def _basis(known: Known, links: Links, of_round: int, seen: tuple[Seen, Seen, Seen]) -> NDArray[np.int8]:
+    """The first of `BASES` that is known of each page."""
+    if of_round < 2:
+        return np.full(known.panel.shape[0], len(BASES) - 1, np.int8)
+    own = ~np.isnan(known.values(f"mean_{links}")[:, of_round - 2])
+    _, site, near = seen
+    return np.select([own, ~np.isnan(near.mean), ~np.isnan(site.mean)], [0, 1, 2], len(BASES) - 1).astype(np.int8)

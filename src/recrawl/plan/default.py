@@ -1,0 +1,62 @@
+"""Which policy plans when none is named: what a replay of this history recommended, else a fallback."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from recrawl.errors import HistoryError
+from recrawl.history import History
+from recrawl.panel import rounds_of
+
+ENOUGH_CYCLES = 14  #: the regression needs ten cycles before it begins
+FALLBACK, SHORT_FALLBACK = "regression-round-robin", "round-robin"
+FILE = "tuned.json"
+
+
+@dataclass(frozen=True)
+class Default:
+    """A policy with its settings, and why it is this one."""
+
+    policy: str
+    why: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def default_policy(history: History, every: str = "crawl") -> Default:
+    """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history."""
+    found = recommendation(history.store.folder)
+    if found and found.get("every") == every:
+        return Default(
+            found["policy"],
+            f"by {found['policy']}, as recrawl tune recommended on {str(found.get('made_at', ''))[:10]}",
+            found.get("settings", {}),
+        )
+    n_cycles = len(rounds_of(history.timeline, every).ends) if history.timeline.n_visits else 0
+    if n_cycles >= ENOUGH_CYCLES:
+        return Default(FALLBACK, f"by {FALLBACK}; recrawl tune finds out which policy suits this history best")
+    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {n_cycles} cycles are too few to learn from")
+
+
+def recommendation(folder: Path) -> dict[str, Any] | None:
+    """What was recommended last, None where nothing (readable) was."""
+    try:
+        found = orjson.loads((folder / FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("policy"), str) else None
+
+
+def recommend(folder: Path, found: dict[str, Any]) -> None:
+    """Remember a recommendation; a crash leaves the old one or the new one."""
+    path = folder / FILE
+    beside = path.with_suffix(f".{os.getpid()}")
+    try:
+        beside.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY))
+        beside.replace(path)
+    except OSError as error:
+        raise HistoryError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,111 @@
+"""Why a page is, or is not, in the plan: the numbers behind, what it overlaps with, and what would have to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from recrawl.errors import RecrawlError
+from recrawl.plan.make import Request, Situation, budget_of, reasons
+from recrawl.policies.base import NEVER, Cause, moment
+from recrawl.policies.pairs import PairTable
+from recrawl.urls import page_id
+
+#: What stands in the way → what would have to change.
+_WAYS_OUT = {
+    Cause.HOST_CAP: "its host has its share already: raise --per-host",
+    Cause.SITE_CAP: "its site has its share already: raise --per-site",
+    Cause.TOO_SOON: "it was visited less than --min-gap ago",
+    Cause.GONE: "it answered 404 or 410: use --retry-gone",
+    Cause.EXCLUDED: "it fits a pattern of --exclude",
+    Cause.UNPROMISING: "the policy sees no sign of change: lower its threshold, or let it wait",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a plan thinks of one page."""
+
+    url: str
+    policy: str
+    is_picked: bool
+    rank: int | None  # in a plan without limit
+    n_known: int
+    cause: str
+    reason: str  # what speaks for it
+    what_would_change: str
+    expected: float
+    probability: float
+    n_visits: int
+    n_answers: int
+    n_failures: int  # in a row
+    n_new_links: int  # ever found on it
+    n_hits: int  # visits that found any
+    last_visit_at: datetime | None
+    last_change_at: datetime | None
+    waited_hours: float | None
+    overlaps: list[tuple[str, float]]  # pages of its site that showed the same new links, and how far
+    passed_over_for: str | None  # the picked page that it overlaps with
+
+
+def explain(situation: Situation, request: Request, url: str, now: datetime) -> Explanation:
+    """Why this page is, or is not, among the pages that the request would get."""
+    world, pages = situation.world, situation.pages
+    at = np.flatnonzero(world.page == page_id(url))
+    if not len(at):
+        raise RecrawlError(
+            f"{url} was never visited, so no plan can hold it. Import a visit of it first; for what a never visited page promises "
+            "see recrawl predict --url"
+        )
+    page = int(at[0])
+    budget = budget_of(situation, request, now)
+    choice = situation.policy.choose(pages, budget, now)
+    everything = situation.policy.choose(pages, budget_of(situation, replace(request, pages=len(pages)), now), now)
+    rank = np.flatnonzero(everything.page == page)
+    cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
+    picked = page in set(choice.page.tolist())
+    expected, probability = (values[0] for values in situation.expectation.expect(pages, now, np.array([page])))
+    waited = float(pages.age_hours(now)[page])
+    rival = int(choice.overlaps[page]) if choice.overlaps is not None and cause is Cause.OVERLAP else -1
+    past = situation.expectation
+    return Explanation(
+        url=url,
+        policy=situation.policy.name,
+        is_picked=picked,
+        rank=int(rank[0]) + 1 if len(rank) else None,
+        n_known=len(pages),
+        cause="picked" if picked else cause.name.lower().replace("_", " "),
+        reason=reasons(situation, everything)[int(rank[0])] if len(rank) else "",
+        what_would_change="" if picked else _way_out(cause, int(rank[0]) + 1 if len(rank) else None, len(choice)),
+        expected=float(expected),
+        probability=float(probability),
+        n_visits=int(pages.n_visits[page]),
+        n_answers=int(pages.n_answers[page]),
+        n_failures=int(pages.n_failures[page]),
+        n_new_links=int(past.n_links[page]),
+        n_hits=int(past.n_hits[page]),
+        last_visit_at=None if pages.last_visit[page] == NEVER else moment(pages.last_visit[page]),
+        last_change_at=None if situation.last_change[page] == NEVER else moment(situation.last_change[page]),
+        waited_hours=waited if np.isfinite(waited) else None,
+        overlaps=_overlaps(situation, page),
+        passed_over_for=world.url[rival].as_py() if rival >= 0 else None,
+    )
+
+
+def _way_out(cause: Cause, rank: int | None, n_chosen: int) -> str:
+    if cause is Cause.OVERLAP:
+        return "it shows the same new links as a page that was picked; it comes in when that one does not"
+    if cause in _WAYS_OUT:
+        return _WAYS_OUT[cause]
+    if rank is None:
+        return "the policy would not pick it with any budget"
+    return f"a budget of {rank:,} pages would reach it ({n_chosen:,} were picked)"
+
+
+def _overlaps(situation: Situation, page: int, top: int = 5) -> list[tuple[str, float]]:
+    table = getattr(situation.policy, "overlap_", None)
+    if not isinstance(table, PairTable):
+        return []
+    return [(situation.world.url[other].as_py(), share) for other, share in table.of(page)[:top] if share > 0]

@@ -1,0 +1,129 @@
+"""A plan in the formats that crawlers take."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from datetime import UTC
+from typing import Any
+
+import numpy as np
+import orjson
+
+from recrawl.plan.make import Plan
+
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
+
+
+def records(plan: Plan) -> Iterator[dict[str, Any]]:
+    """One record a page, the best first; these keys are an interface."""
+    for i, url in enumerate(plan.url.to_pylist()):
+        yield {
+            "rank": i + 1,
+            "url": url,
+            "host": plan.host[i],
+            "expected_new_links": round(float(plan.expected[i]), 4),
+            "probability": round(float(plan.probability[i]), 4),
+            "due_at": _iso(plan.due_at[i]),
+            "last_visit_at": _iso(plan.last_visit_at[i]),
+            "last_change_at": _iso(plan.last_change_at[i]),
+            "reason": plan.reason[i],
+        }
+
+
+def urls(plan: Plan) -> Iterator[bytes]:
+    """One URL a line, for anything that reads a list."""
+    for url in plan.url.to_pylist():
+        yield f"{url}\n".encode()
+
+
+def jsonl(plan: Plan) -> Iterator[bytes]:
+    """One record a line."""
+    for row in records(plan):
+        yield orjson.dumps(row, option=_OPTIONS)
+
+
+def table(plan: Plan) -> Iterator[bytes]:
+    """CSV with a header; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
+    out = io.StringIO()
+    names = [
+        "rank",
+        "url",
+        "host",
+        "expected_new_links",
+        "probability",
+        "due_at",
+        "last_visit_at",
+        "last_change_at",
+        "reason",
+    ]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for row in records(plan):
+        writer.writerow([_harmless(row[name]) for name in names])
+    yield out.getvalue().encode()
+
+
+def scrapy(plan: Plan) -> Iterator[bytes]:
+    """What a Scrapy request takes: url, priority (higher first), meta; one JSON object a line."""
+    n = len(plan)
+    for row in records(plan):
+        meta = {
+            "recrawl": {key: row[key] for key in ("rank", "expected_new_links", "probability", "reason")}
+            | {"plan": plan.id}
+        }
+        request = {"url": row["url"], "priority": n - row["rank"] + 1, "dont_filter": True, "meta": meta}
+        yield orjson.dumps(request, option=_OPTIONS)
+
+
+def urlfrontier(plan: Plan) -> Iterator[bytes]:
+    """`URLItem` messages for URLFrontier's `PutURLs`, one JSON object a line.
+
+    Its queues are sorted by date, so a page of higher rank is dated a second earlier than the next; none in the past.
+    """
+    first = int(plan.made_at.astimezone(UTC).timestamp()) + 1
+    for row, due in zip(records(plan), plan.due_at, strict=True):
+        date = max(first, int(due.astype("datetime64[s]").astype(np.int64))) + row["rank"] - 1
+        info = {"url": row["url"], "key": row["host"], "crawlID": "DEFAULT"}
+        yield orjson.dumps(
+            {"known": {"info": info, "refetchableFromDate": str(date)}, "ID": row["url"]}, option=_OPTIONS
+        )
+
+
+def heritrix(plan: Plan) -> Iterator[bytes]:
+    """Lines for a ``.force`` file in Heritrix' action folder: it fetches known URIs again only so."""
+    for url in plan.url.to_pylist():
+        yield f"F+ {url}\n".encode()
+
+
+def nutch(plan: Plan) -> Iterator[bytes]:
+    """A seed list for Nutch's injector: URL, fetch interval in seconds until the page is due again, and score."""
+    for row, due in zip(records(plan), plan.due_at, strict=True):
+        wait = max(0, int(due.astype("datetime64[s]").astype(np.int64)) - int(plan.made_at.timestamp()))
+        score = max(row["expected_new_links"], 0.0)
+        yield f"{row['url']}\tnutch.score={score:.4f}\tnutch.fetchInterval={max(wait, 1)}\n".encode()
+
+
+#: Name → writer; the command line, its help and the errors follow.
+FORMATS: dict[str, Callable[[Plan], Iterator[bytes]]] = {
+    "urls": urls,
+    "jsonl": jsonl,
+    "csv": table,
+    "scrapy": scrapy,
+    "urlfrontier": urlfrontier,
+    "heritrix": heritrix,
+    "nutch": nutch,
+}
+
+
+def _iso(at: np.datetime64) -> str | None:
+    return None if np.isnat(at) else f"{at.astype('datetime64[s]')}Z"
+
+
+def _harmless(cell: Any) -> Any:
+    """
+    >>> _harmless("=1+1"), _harmless("https://e.org/"), _harmless(-1.5)
+    ("'=1+1", 'https://e.org/', -1.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -1,0 +1,221 @@
+"""History + policy + budget → plan. Read this first: everything else serves it."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recrawl import urls
+from recrawl.discovery import Crawler
+from recrawl.hashing import hash64
+from recrawl.history import History
+from recrawl.policies.base import NEVER, Budget, Cause, Choice, Flags, Floats, Ints, Pages, Policy, microseconds
+from recrawl.policies.expectation import Expectation
+from recrawl.world import World, record
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a plan is asked for."""
+
+    pages: int  # the budget
+    per_host: int | None = None
+    per_site: int | None = None
+    min_gap: timedelta = timedelta(0)  # no page sooner after its last visit
+    exclude: Sequence[str] = ()  # shell patterns of URLs that must not be fetched
+    threshold: float | None = None  # only pages at least so likely to have new links
+    retry_gone: bool = False  # also pages that answered 404 or 410
+    every: str = "crawl"  # what a cycle is, when learning from the past
+    max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pages to fetch next: one entry a page, the best first; and what was left out and why."""
+
+    id: str
+    made_at: datetime
+    policy: str
+    request: Request
+    page: Ints  # ids in the history
+    url: pa.Array
+    host: list[str]
+    expected: Floats  # new links
+    probability: Floats  # of at least one
+    last_visit_at: NDArray[np.datetime64]  # NaT: never
+    last_change_at: NDArray[np.datetime64]  # when new links were last seen on it; NaT: never
+    due_at: NDArray[np.datetime64]  # never before `made_at`
+    reason: list[str]
+    n_known: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
+    yield_by_budget: Floats = field(
+        default_factory=lambda: np.empty(0)
+    )  # new links expected of the policy's first 1, 2, … pages
+    gain_at_cut: float = 0.0  # of one page more
+    n_starving: int = 0
+    budget_needed: int = 0  # pages a cycle, so that none waits longer than `request.max_wait`
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+
+@dataclass
+class Situation:
+    """All that the past tells at this moment: the ground on which a plan is made and explained."""
+
+    world: World
+    pages: Pages
+    policy: Policy
+    expectation: Expectation
+    last_change: Ints  # microseconds; NEVER
+    cycle_hours: float  # usual time between two cycles
+
+
+def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step = lambda what: None) -> Situation:
+    """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself."""
+    on_step("the past, cycle by cycle")
+    world = record(history, every, everything=True)
+    crawler = Crawler(world)
+    expectation = Expectation(world.n_pages)
+    last_change = np.full(world.n_pages, NEVER)
+    policy.start(crawler.pages)
+    found = crawler.first
+    for cycle in range(world.n_cycles + 1):
+        if cycle:
+            found = crawler.visit_recorded()
+        expectation.observe(found.visits)
+        policy.observe(found.visits)
+        changed = found.visits.page[found.visits.n_new_since > 0]
+        last_change[changed] = world.time[cycle]
+    gaps = np.diff(world.time) / 3.6e9
+    return Situation(
+        world, crawler.pages, policy, expectation, last_change, float(np.median(gaps)) if len(gaps) else 24.0
+    )
+
+
+def make(
+    history: History,
+    policy: Policy,
+    request: Request,
+    now: datetime | None = None,
+    on_step: Step = lambda what: None,
+) -> Plan:
+    """The plan for now (or for another moment): what the policy chooses, within budget and caps."""
+    if now is not None:
+        history = history.as_of(now)
+    return chosen(survey(history, policy, request.every, on_step), request, now or history.until or datetime.now(UTC))
+
+
+def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
+    """The budget, with the pages that must not be fetched barred."""
+    pages = situation.pages
+    barred = np.zeros(len(pages), np.int8)
+    if request.exclude:
+        barred[matching(situation.world.url, request.exclude)] = Cause.EXCLUDED
+    if not request.retry_gone:
+        barred[pages.is_gone & (barred == 0)] = Cause.GONE
+    soon = pages.age_hours(now) < request.min_gap / timedelta(hours=1)
+    barred[soon & (barred == 0)] = Cause.TOO_SOON
+    if request.threshold is not None:
+        unlikely = situation.expectation.expect(pages, now)[1] < request.threshold
+        barred[unlikely & (barred == 0)] = Cause.UNPROMISING
+    return Budget(request.pages, request.per_host, request.per_site, barred)
+
+
+def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
+    """The policy's choice as a plan."""
+    pages, world = situation.pages, situation.world
+    budget = budget_of(situation, request, now)
+    expected, probability = situation.expectation.expect(pages, now)
+    # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
+    curve = np.cumsum(_expected(situation.policy.choose(pages, replace(budget, pages=len(pages)), now), expected))
+    choice = situation.policy.choose(pages, budget, now)
+    may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
+    left = _left_out(choice, len(pages))
+    last = pages.last_visit[choice.page]
+    waits = pages.age_hours(now)
+    starving = may & (waits > request.max_wait / timedelta(hours=1))
+    starving[choice.page] = False
+    url = world.url.take(pa.array(choice.page))
+    at_cut = curve[len(choice)] - curve[len(choice) - 1] if 0 < len(choice) < len(curve) else 0.0
+    return Plan(
+        id=_name(now, situation.policy.name, world.page[choice.page]),
+        made_at=now,
+        policy=situation.policy.name,
+        request=request,
+        page=world.page[choice.page],
+        url=url,
+        host=[urls.host(text) for text in url.to_pylist()],
+        expected=_expected(choice, expected),
+        probability=probability[choice.page],
+        last_visit_at=_times(last),
+        last_change_at=_times(situation.last_change[choice.page]),
+        due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
+        reason=reasons(situation, choice),
+        n_known=len(pages),
+        left_out=left,
+        yield_by_budget=curve,
+        gain_at_cut=float(at_cut),
+        n_starving=int(starving.sum()),
+        budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / (request.max_wait / timedelta(hours=1)))),
+    )
+
+
+def reasons(situation: Situation, choice: Choice) -> list[str]:
+    """Why each page was picked, in words; for a page that nobody knows how to judge yet, just that."""
+    new = situation.pages.is_new[choice.page]
+    never = situation.pages.n_visits[choice.page] == 0
+    words = []
+    for i in range(len(choice)):
+        if never[i]:
+            words.append("never visited yet")
+        elif new[i]:
+            words.append("visited once: a second visit tells how it changes")
+        else:
+            words.append(choice.why(i))
+    return words
+
+
+def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
+    """Which URLs fit one of the shell patterns (``*``, ``?``, ``[…]``); a pattern without any of these is a prefix."""
+    found = np.zeros(len(url), np.bool_)
+    for pattern in patterns:
+        plain = pattern if any(sign in pattern for sign in "*?[") else pattern + "*"
+        expression = fnmatch.translate(plain).replace(r"\Z", r"\z")
+        found |= np.asarray(pa.compute.match_substring_regex(url, f"^{expression}"))
+    return found
+
+
+def _expected(choice: Choice, otherwise: Floats) -> Floats:
+    """New links expected of the pages picked: what the policy says, else what their past says."""
+    if choice.expected is None:
+        return otherwise[choice.page]
+    return np.where(np.isnan(choice.expected), otherwise[choice.page], choice.expected)
+
+
+def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:
+    if choice.cause is None:
+        return {"below cut": n_pages - len(choice)}
+    counts = np.bincount(choice.cause, minlength=len(Cause))
+    return {cause.name.lower().replace("_", " "): int(counts[cause]) for cause in Cause if cause and counts[cause]}
+
+
+def _name(now: datetime, policy: str, page: Ints) -> str:
+    digest = hash64(f"{now.isoformat()} {policy} ".encode() + page.tobytes()) & 0xFFFFFFFF
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{digest:08x}"
+
+
+def _times(us: Ints) -> NDArray[np.datetime64]:
+    return np.where(us == NEVER, np.datetime64("NaT", "us"), us.view("datetime64[us]"))
+
+
+def _us(gap: timedelta) -> int:
+    return gap // timedelta(microseconds=1)

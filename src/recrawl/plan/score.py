@@ -1,0 +1,159 @@
+"""How right a plan was, once the visits came back: expected against found, calibration, and against round-robin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recrawl.history import History
+from recrawl.history.plans import PLANS, keep, stored
+from recrawl.plan.make import Plan, Request, make
+from recrawl.policies.base import Floats, Ints, microseconds
+from recrawl.policies.round_robin import RoundRobin
+
+N_CLASSES = 5
+
+
+def store(history: History, plan: Plan) -> None:
+    """Keep a plan beside the visits."""
+    n = len(plan)
+    columns = {
+        "plan": [plan.id] * n,
+        "made_at": [plan.made_at.astimezone(UTC)] * n,
+        "policy": [plan.policy] * n,
+        "budget": [plan.request.pages] * n,
+        "every": [plan.request.every] * n,
+        "rank": np.arange(1, n + 1),
+        "page": plan.page,
+        "expected": plan.expected,
+        "probability": plan.probability,
+        "due_at": pa.array(plan.due_at, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+        "reason": plan.reason,
+    }
+    keep(history.store.folder, pa.table(columns, schema=PLANS))
+
+
+@dataclass(frozen=True)
+class Score:
+    """What came of a plan. Pages that were not visited by its end say nothing."""
+
+    plan: str
+    policy: str
+    made_at: datetime
+    until: datetime  # the next plan, or what the horizon allows
+    planned: int
+    visited: int
+    expected: float  # new links, of the visited pages
+    found: int  # new links on them that no page had shown before
+    hits: int
+    expected_hits: float
+    brier: float | None  # mean squared error of the probabilities
+    calibration: list[dict[str, float]]  # by classes of probability: predicted and seen share
+    round_robin_visited: int  # pages that round-robin would have chosen and that were visited, too
+    round_robin_found: int
+
+    @property
+    def found_per_visit(self) -> float | None:
+        """New links a visit."""
+        return self.found / self.visited if self.visited else None
+
+    @property
+    def round_robin_found_per_visit(self) -> float | None:
+        """New links a visit of round-robin's pages."""
+        return self.round_robin_found / self.round_robin_visited if self.round_robin_visited else None
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        shares = {
+            "found_per_visit": self.found_per_visit,
+            "round_robin_found_per_visit": self.round_robin_found_per_visit,
+        }
+        return self.__dict__ | shares
+
+
+def scores(history: History, plan: str | None = None, horizon: timedelta | None = None) -> Iterator[Score]:
+    """The score of every stored plan, or of one, oldest first.
+
+    A visit counts for the last plan made before it; with `horizon` only if it came within that time.
+    """
+    rows = stored(history.store.folder)
+    if not rows.num_rows:
+        return
+    names = rows["plan"].to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    made = rows["made_at"].cast(pa.int64()).to_numpy()[starts]
+    ends = np.append(starts[1:], len(names))
+    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if plan is not None and names[start] != plan:
+            continue
+        later = made[made > made[i]]
+        until = int(later.min()) if len(later) else int(history.timeline.at.max(initial=made[i])) + 1
+        if horizon is not None:
+            until = min(until, int(made[i]) + horizon // timedelta(microseconds=1) + 1)
+        yield _score(history, rows.slice(start, end - start), until)
+
+
+def _score(history: History, rows: pa.Table, until: int) -> Score:
+    made_at = rows["made_at"][0].as_py()
+    page = rows["page"].to_numpy()
+    found = _first_answers(history, page, microseconds(made_at), until)
+    seen = found >= 0
+    probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
+    hit = found[seen] > 0
+    rival = make(
+        history,
+        RoundRobin(),
+        Request(rows["budget"][0].as_py(), every=rows["every"][0].as_py()),
+        made_at,
+    )
+    rivals = _first_answers(history, rival.page, microseconds(made_at), until)
+    return Score(
+        plan=rows["plan"][0].as_py(),
+        policy=rows["policy"][0].as_py(),
+        made_at=made_at,
+        until=datetime.fromtimestamp(until / 1e6, UTC),
+        planned=len(page),
+        visited=int(seen.sum()),
+        expected=float(expected.sum()),
+        found=int(found[seen].sum()),
+        hits=int(hit.sum()),
+        expected_hits=float(probability.sum()),
+        brier=float(((probability - hit) ** 2).mean()) if len(hit) else None,
+        calibration=_calibration(probability, hit),
+        round_robin_visited=int((rivals >= 0).sum()),
+        round_robin_found=int(rivals[rivals >= 0].sum()),
+    )
+
+
+def _first_answers(history: History, page: Ints, after: int, until: int) -> Ints:
+    """New links (never before anywhere) that each page's first visit within the time showed; -1 where it was not visited."""
+    timeline, new = history.timeline, history.novelty.total("anywhere")
+    within = np.flatnonzero((timeline.at > after) & (timeline.at < until) & (timeline.links >= 0))
+    first = np.unique(timeline.page[within], return_index=True)
+    at = np.minimum(np.searchsorted(first[0], page), max(len(first[0]) - 1, 0))
+    if not len(within):
+        return np.full(len(page), -1, np.int64)
+    is_there = first[0][at] == page
+    counts: Ints = np.maximum(new[within[first[1][at]]], 0).astype(np.int64)
+    return np.where(is_there, counts, -1)
+
+
+def _calibration(probability: Floats, hit: NDArray[np.bool_]) -> list[dict[str, float]]:
+    of_class = np.minimum((probability * N_CLASSES).astype(np.int64), N_CLASSES - 1)
+    return [
+        {
+            "from": i / N_CLASSES,
+            "to": (i + 1) / N_CLASSES,
+            "n": int((of_class == i).sum()),
+            "predicted": float(probability[of_class == i].mean()),
+            "seen": float(hit[of_class == i].mean()),
+        }
+        for i in range(N_CLASSES)
+        if (of_class == i).any()
+    ]

@@ -1,0 +1,233 @@
+"""What a policy is: it sees the pages and a budget, and chooses; then it sees what the visits showed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from recrawl.related import Related
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+NEVER = np.iinfo(np.int64).min
+US_PER_HOUR = 3_600_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """An aware time as microseconds since 1970, exactly.
+
+    >>> microseconds(datetime(1970, 1, 2, tzinfo=UTC))
+    86400000000
+    """
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime:
+    """The time so many microseconds after 1970."""
+    return _EPOCH + timedelta(microseconds=int(us))
+
+
+@dataclass
+class Pages:
+    """What is known of every page that may be chosen: one entry a page, ordered by URL, so that ties go by name."""
+
+    site: Ints  # small numbers: pages of one registrable domain share one
+    host: Ints
+    last_visit: Ints  # microseconds, UTC: the last time it was asked for, answered or not; NEVER
+    n_visits: Ints  # times asked for
+    n_answers: Ints  # times its links were seen
+    n_failures: Ints  # in a row, up to now
+    is_gone: Flags  # its last answer was 404 or 410
+    related: Related | None = None  # pages with similar text, if texts are known
+
+    @classmethod
+    def unseen(cls, site: Ints, host: Ints, related: Related | None = None) -> Pages:
+        """Pages that nobody has visited yet."""
+        n = len(site)
+        visits, answers, failures = (np.zeros(n, np.int64) for _ in range(3))
+        return cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related)
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    @property
+    def is_new(self) -> Flags:
+        """Asked for at most once: nobody knows yet how it changes."""
+        return self.n_visits < 2
+
+    def age_hours(self, now: datetime) -> Floats:
+        """Hours since each page was last asked for; infinite where it never was, never negative."""
+        waited = (microseconds(now) - np.where(self.last_visit == NEVER, 0, self.last_visit)) / US_PER_HOUR
+        return np.where(self.last_visit == NEVER, np.inf, np.maximum(waited, 0.0))
+
+    def note(self, visits: Visits) -> None:
+        """Remember that these visits were made."""
+        page, at = visits.page, microseconds(visits.at)
+        self.last_visit[page] = np.maximum(self.last_visit[page], at)
+        self.n_visits[page] += 1
+        self.n_answers[page] += visits.answered
+        self.n_failures[page] = np.where(visits.answered | visits.gone, 0, self.n_failures[page] + 1)
+        self.is_gone[page] = visits.gone | (self.is_gone[page] & ~visits.answered)
+
+
+@dataclass(frozen=True)
+class LinkLists:
+    """One list of links a visit: list i is ``links[start[i]:start[i + 1]]``, ascending numbers."""
+
+    start: Ints
+    links: NDArray[np.int32]
+
+    @property
+    def sizes(self) -> Ints:
+        """How long each list is."""
+        return np.diff(self.start)
+
+    def __getitem__(self, i: int) -> NDArray[np.int32]:
+        return self.links[self.start[i] : self.start[i + 1]]
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What the visits of one cycle showed: one entry a visit."""
+
+    at: datetime  # UTC, aware
+    page: Ints  # index into Pages, ascending
+    age_hours: Floats  # since the page was last asked for; infinite: never before
+    is_first: Flags  # it had never been asked for before, so nothing can be called new on it
+    answered: Flags  # its links were seen
+    gone: Flags
+    changed: NDArray[
+        np.int8
+    ]  # 1: text or links differ from the last copy seen; 0: they do not; -1: nothing to compare with
+    n_new_since: NDArray[np.int32]  # links that the last copy seen did not have; -1: nothing to compare with
+    updated: NDArray[np.int8]  # 1: a link never before seen on this page; 0: none; -1: nothing to compare with
+    shown: LinkLists  # all links
+    new: LinkLists  # links that no page had shown before this cycle; a link stands on each page that shows it
+    n_found: int  # the same, every link once
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @property
+    def n_new(self) -> Ints:
+        """New links of each visit: the paper's |O(s)|."""
+        return self.new.sizes
+
+
+class Cause(IntEnum):
+    """Why a page was not picked."""
+
+    PICKED = 0
+    BELOW_CUT = 1
+    HOST_CAP = 2
+    SITE_CAP = 3
+    OVERLAP = 4
+    TOO_SOON = 5
+    GONE = 6
+    EXCLUDED = 7
+    UNPROMISING = 8
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many pages may be fetched, in all and of one host or site, and which not at all."""
+
+    pages: int
+    per_host: int | None = None
+    per_site: int | None = None
+    barred: NDArray[np.int8] | None = None  # one `Cause` a page: why it must not be picked; 0 where it may
+
+    def __post_init__(self) -> None:
+        for name in ("pages", "per_host", "per_site"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} is {value}: a budget cannot be negative")
+
+    def part(self, n: int, taken: Choice | None = None, pages: Pages | None = None) -> Budget:
+        """A smaller budget of the same kind, without the pages that were taken from it already."""
+        if taken is None or pages is None:
+            return Budget(n, self.per_host, self.per_site, self.barred)
+        barred = np.zeros(len(pages), np.int8) if self.barred is None else self.barred.copy()
+        barred[taken.page] = Cause.BELOW_CUT
+        for cap, cause, group in (
+            (self.per_host, Cause.HOST_CAP, pages.host),
+            (self.per_site, Cause.SITE_CAP, pages.site),
+        ):
+            if cap is not None and len(pages):
+                full = np.bincount(group[taken.page], minlength=int(group.max()) + 1) >= cap
+                barred[full[group] & (barred == 0)] = cause
+        return Budget(n, self.per_host, self.per_site, barred)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The pages picked, the best first, with what is expected of each and why."""
+
+    page: Ints
+    score: Floats  # what the policy ranked by
+    reason: str | tuple[str, ...] = ""  # a sentence with {fields}: one for all pages, or one for each
+    detail: dict[str, NDArray[Any]] = field(default_factory=dict)  # numbers behind the reason: one entry a page picked
+    expected: Floats | None = None  # new links expected, where the policy has a notion of it
+    cause: NDArray[np.int8] | None = None  # one `Cause` for every page there is
+    overlaps: Ints | None = (
+        None  # for every page left out because of overlap: the picked page that it overlaps with; else -1
+    )
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    def why(self, i: int) -> str:
+        """The reason for the i-th page in words."""
+        sentence = self.reason if isinstance(self.reason, str) else self.reason[i]
+        return sentence.format(**{name: values[i] for name, values in self.detail.items()})
+
+    def then(self, other: Choice) -> Choice:
+        """This choice and, after it, another one from the rest of the pages."""
+
+        def both(one: NDArray[Any] | None, two: NDArray[Any] | None) -> NDArray[Any]:
+            parts = ((one, len(self)), (two, len(other)))
+            return np.concatenate([np.full(n, np.nan) if values is None else values for values, n in parts])
+
+        reasons = [(c.reason,) * len(c) if isinstance(c.reason, str) else c.reason for c in (self, other)]
+        names = self.detail.keys() | other.detail.keys()
+        cause = self.cause
+        if cause is not None and other.cause is not None:
+            cause = np.where(other.cause == Cause.PICKED, other.cause, cause)
+        return Choice(
+            np.concatenate([self.page, other.page]),
+            np.concatenate([self.score, other.score]),
+            reasons[0] + reasons[1],
+            {name: both(self.detail.get(name), other.detail.get(name)) for name in sorted(names)},
+            both(self.expected, other.expected),
+            cause,
+            self.overlaps,
+        )
+
+
+class Policy:
+    """Chooses the pages to fetch; one that learns also observes what the visits showed.
+
+    Constructors remember their settings; `start` begins anew with a collection.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str | None] = None
+    sees_future: ClassVar[bool] = False  # only for replays: an upper bound, no policy that anyone could run
+
+    def start(self, pages: Pages) -> None:
+        """Forget everything, and get ready for these pages."""
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The pages to fetch now."""
+        raise NotImplementedError
+
+    def observe(self, visits: Visits) -> None:
+        """Learn from the visits of a cycle; called once a cycle, also when nothing was visited."""

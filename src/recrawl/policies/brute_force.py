@@ -1,0 +1,28 @@
+"""Visit every page in every cycle."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from recrawl.policies.base import Budget, Choice, Pages, Policy
+from recrawl.policies.select import take
+
+
+class BruteForce(Policy):
+    """Visit every page in every cycle: it finds all there is to find, at the highest price.
+
+    It never exceeds the budget. Where that is too small for all pages, the longest waiting come first, and this is round-robin. So
+    in a replay give it a budget of as many pages as there are: coverage is then 1.
+
+    References: Brute Force of Jayawardana et al. (2020), section III-B.
+    """
+
+    name: ClassVar[str] = "brute-force"
+    paper: ClassVar[str | None] = "Brute Force"
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """All pages, as far as the budget reaches."""
+        waited = pages.age_hours(now)
+        reason = "every page is visited in every cycle; waited {hours:.0f} h"
+        return take(waited, pages, budget, reason=reason, detail={"hours": waited})

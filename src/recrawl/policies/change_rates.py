@@ -1,0 +1,49 @@
+"""How often each page changes, kept up to date visit by visit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recrawl.policies.base import NEVER, Floats, Ints, Pages, Visits, microseconds
+from recrawl.policies.visit_log import VisitLog
+from recrawl.rates import MICROSECONDS_PER_DAY, Intervals, maximum_likelihood_rate
+
+
+class ChangeRates:
+    """Changes per day by maximum likelihood; only the pages of a cycle are estimated again.
+
+    Of intervals without a change their sum is enough, those with one are kept. An interval runs from one answer to the next; a
+    failed visit tells nothing and does not end it, an answer with nothing to compare with begins anew. With little history the
+    rate leans on one changed and one unchanged interval of `prior_days` that are invented; it stays within `bounds`.
+
+    References: Kolobov, Peres, Lu and Horvitz (2019), from which the defaults are.
+    """
+
+    def __init__(self, pages: Pages, prior_days: float = 0.5, bounds: tuple[float, float] = (0.0005, 7.0)) -> None:
+        self.prior_days, self.bounds = prior_days, bounds
+        self._seen: Ints = np.full(len(pages), NEVER)
+        self._quiet_days = np.zeros(len(pages))
+        self._changes = VisitLog(len(pages), days=np.float64)
+        self.per_day: Floats = np.repeat(self._estimated(np.array([0, 0]), np.empty(0), np.zeros(1)), len(pages))
+
+    def observe(self, visits: Visits) -> None:
+        """Learn from the visits of a cycle."""
+        at = microseconds(visits.at)
+        known = visits.answered & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
+        page, changed = visits.page[known], visits.changed[known] == 1
+        days = np.maximum(at - self._seen[page], 0) / MICROSECONDS_PER_DAY
+        self._quiet_days[page[~changed]] += days[~changed]
+        self._changes.add(page[changed], days=days[changed])
+        self._seen[visits.page[visits.answered]] = at
+        start, row = self._changes.of(page)
+        self.per_day[page] = self._estimated(start, self._changes["days"][row], self._quiet_days[page])
+
+    def _estimated(self, start: Ints, changed_days: Floats, quiet_days: Floats) -> Floats:
+        """The quiet days of each page as one interval before its changed ones."""
+        page = np.arange(len(quiet_days))
+        first = start[:-1] + page
+        days, changed = np.empty(len(changed_days) + len(page)), np.ones(len(changed_days) + len(page), np.bool_)
+        changed[first] = False
+        days[first], days[changed] = quiet_days, changed_days
+        intervals = Intervals(np.append(first, len(days)), days, changed)
+        return maximum_likelihood_rate(intervals, prior_days=self.prior_days, bounds=self.bounds)

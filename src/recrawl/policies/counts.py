@@ -1,0 +1,101 @@
+"""Visit the pages that gained most links before, or changed most often: one number a page, and nothing to train."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+
+from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.select import take
+
+
+class PreviousCount(Policy):
+    """Visit the pages that had most new links when they were last visited.
+
+    New is what the copy before did not have. Most pages go on as they did, so this is hard to beat from week to week; but
+    the count of a page that was just visited is small only because it had no time to grow. Pages not yet re-visited come first.
+
+    References: NNL-Pr of LBLA, Table 4.
+    """
+
+    name: ClassVar[str] = "previous-count"
+    paper: ClassVar[str | None] = "NNL-Pr"
+
+    def start(self, pages: Pages) -> None:
+        """Forget all counts."""
+        self.count_ = np.zeros(len(pages))
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest count first."""
+        reason = "{count:.0f} new links at the last visit"
+        detail = {"count": self.count_}
+        return take(self.count_, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=self.count_)
+
+    def observe(self, visits: Visits) -> None:
+        """Keep the newest count of each page."""
+        known = visits.n_new_since >= 0
+        self.count_[visits.page[known]] = visits.n_new_since[known]
+
+
+class AverageCount(Policy):
+    """Visit the pages that had most new links on average over all their visits.
+
+    New is what the copy before did not have; all visits count alike, however long ago (`windowed-outdegree` forgets). Pages not yet
+    re-visited come first.
+
+    References: NNL-Av of LBLA, Table 4.
+    """
+
+    name: ClassVar[str] = "average-count"
+    paper: ClassVar[str | None] = "NNL-Av"
+
+    def start(self, pages: Pages) -> None:
+        """Forget all counts."""
+        self.sum_ = np.zeros(len(pages))
+        self.n_ = np.zeros(len(pages), np.int64)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest average first."""
+        mean = self.sum_ / np.maximum(self.n_, 1)
+        reason = "{mean:.1f} new links a visit over {n} visits"
+        detail = {"mean": mean, "n": self.n_}
+        return take(mean, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=mean)
+
+    def observe(self, visits: Visits) -> None:
+        """Add to the averages."""
+        known = visits.n_new_since >= 0
+        self.sum_[visits.page[known]] += visits.n_new_since[known]
+        self.n_[visits.page[known]] += 1
+
+
+class ContentChangeRate(Policy):
+    """Visit the pages that were found changed at the greatest share of their visits.
+
+    Text and links count, so far as they are known; the paper's digest leaves the links out. How much a change brings is not asked,
+    and so this finds busy pages rather than new links. Pages not yet re-visited come first.
+
+    References: CCR of LBLA, Table 4.
+    """
+
+    name: ClassVar[str] = "content-change-rate"
+    paper: ClassVar[str | None] = "CCR"
+
+    def start(self, pages: Pages) -> None:
+        """Forget all changes."""
+        self.n_changed_ = np.zeros(len(pages), np.int64)
+        self.n_ = np.zeros(len(pages), np.int64)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest share first."""
+        rate = self.n_changed_ / np.maximum(self.n_, 1)
+        reason = "changed at {n_changed} of {n} visits"
+        detail = {"n_changed": self.n_changed_, "n": self.n_}
+        return take(rate, pages, budget, first=pages.is_new, reason=reason, detail=detail)
+
+    def observe(self, visits: Visits) -> None:
+        """Add to the shares."""
+        known = visits.changed >= 0
+        self.n_changed_[visits.page[known]] += visits.changed[known]
+        self.n_[visits.page[known]] += 1

@@ -1,0 +1,100 @@
+"""Visit the pages that were most probably updated since their last known update."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+
+from recrawl.policies.base import NEVER, Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
+from recrawl.policies.ranking import ranked
+from recrawl.policies.select import take
+from recrawl.policies.visit_log import VisitLog
+from recrawl.rates import (
+    MICROSECONDS_PER_DAY,
+    interpolated_intervals,
+    last_updates,
+    maximum_likelihood_rate,
+    observed_intervals,
+    probability_of_change,
+)
+
+
+class HistoryAware(Policy):
+    """Visit the pages with the highest probability of an update since their last known one, p = 1 - exp(-λ(now + ahead - τ)).
+
+    An update is a link never before seen on the page. The rate λ is estimated by maximum likelihood from the visits of the last
+    `window` cycles, or of the last `window_days` where given; both reach back from the last cycle, so that a window of 1 holds one
+    interval. With `interpolated`, updates are taken to have happened halfway between the visit that shows them and the one
+    before. The paper's t is the last crawl and e the time to the next, so t + e is now, and `ahead_days` is 0; set it for a plan
+    that is carried out later.
+
+    Where no update is in the window p is 0, and of such pages the longest waiting come first. Pages not yet re-visited have no
+    p and come before all others: nothing else would ever tell of them. With `threshold` (θ) only those and pages with p ≥ θ are
+    visited, even if that leaves a part of the budget; what shows no update for a whole window is then not visited any more.
+
+    References: HACS of Jayawardana et al. (2020), Eq. 5 and section II-E.
+    """
+
+    name: ClassVar[str] = "history-aware"
+    paper: ClassVar[str | None] = "HACS"
+
+    def __init__(
+        self,
+        window: int = 168,
+        window_days: float | None = None,
+        interpolated: bool = True,
+        ahead_days: float = 0.0,
+        threshold: float | None = None,
+    ) -> None:
+        self.window, self.window_days = window, window_days
+        self.interpolated, self.ahead_days, self.threshold = interpolated, ahead_days, threshold
+
+    def start(self, pages: Pages) -> None:
+        """Forget all updates."""
+        self.log_ = VisitLog(len(pages), at=np.int64, told=np.int8)
+        self.cycles_: deque[tuple[int, int]] = deque()  # time, and number of visits noted
+        self.per_day_: Floats = np.zeros(len(pages))
+        self.last_update_: Ints = np.full(len(pages), NEVER)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest probability first."""
+        p = probability_of_change(self.per_day_, self.last_update_, microseconds(now), self.ahead_days)
+        hours = pages.age_hours(now)
+        choice = take(
+            ranked(p, hours),
+            pages,
+            budget,
+            first=pages.is_new,
+            may=None if self.threshold is None else pages.is_new | (p >= self.threshold),
+            reason="updated with probability {probability:.2f}: {per_day:.3f} updates a day, last visit {hours:.0f} h ago",
+            detail={"probability": p, "per_day": self.per_day_, "hours": hours},
+        )
+        return replace(choice, score=p[choice.page])
+
+    def observe(self, visits: Visits) -> None:
+        """Estimate the pages anew that were visited or whose oldest visits left the window."""
+        page = visits.page[visits.answered]
+        at = microseconds(visits.at)
+        self.log_.add(page, at=np.full(len(page), at), told=visits.updated[visits.answered])
+        self.cycles_.append((at, len(page)))
+        self._estimate(np.union1d(page, self.log_.drop(self._n_too_old(at))))
+
+    def _n_too_old(self, now: int) -> int:
+        oldest = -math.inf if self.window_days is None else now - self.window_days * MICROSECONDS_PER_DAY
+        most = self.window + 1 if self.window_days is None else math.inf
+        n = 0
+        while self.cycles_ and (len(self.cycles_) > most or self.cycles_[0][0] < oldest):
+            n += self.cycles_.popleft()[1]
+        return n
+
+    def _estimate(self, page: Ints) -> None:
+        start, row = self.log_.of(page)
+        visits = start, self.log_["at"][row], self.log_["told"][row]
+        between = interpolated_intervals if self.interpolated else observed_intervals
+        self.per_day_[page] = maximum_likelihood_rate(between(*visits))
+        self.last_update_[page] = last_updates(*visits, interpolated=self.interpolated)

@@ -1,0 +1,140 @@
+"""Visit each page at the rate that keeps the whole collection up to date with the budget there is."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import brentq
+
+from recrawl.policies.base import Budget, Choice, Floats, Pages, Policy, Visits, microseconds
+from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.select import take
+from recrawl.policies.weights import weights_for
+from recrawl.rates import MICROSECONDS_PER_DAY
+
+
+def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
+    """How often to visit each page, per day, where changes are seen on visits only; together as often as the budget allows.
+
+    ρ = (-Δ + sqrt(Δ² + 4μΔ/L)) / 2 minimises the cost under that sum; L, the worth of one more visit a day, is found by bracketing.
+
+    >>> visit_rates(np.array([0.1, 1.0, 10.0]), np.ones(3), 6.0).round(3)
+    array([0.65 , 1.763, 3.587])
+    """
+    product = importance * changes_per_day
+    if not (visits_per_day > 0 and product.any()):
+        return np.zeros(len(product))
+
+    def rates(log_inverse: float) -> Floats:
+        part = 4 * product * math.exp(log_inverse)
+        # The same root without the difference of two nearly equal numbers.
+        found: Floats = part / (2 * (changes_per_day + np.sqrt(changes_per_day**2 + part)))
+        return found
+
+    def excess(log_inverse: float) -> float:
+        return math.log(rates(log_inverse).sum() / visits_per_day)
+
+    low = 2 * math.log(visits_per_day / np.sqrt(product).sum()) - 1  # since ρ < sqrt(μΔ/L)
+    step = 2.0
+    while excess(low + step) < 0:
+        step *= 2
+    return rates(brentq(excess, low, low + step, xtol=1e-14, rtol=1e-14))
+
+
+def shares_of_changes(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
+    """With which probability to visit a page after each of its changes, where every change is signalled at once.
+
+    p = min(1, R·μ / (Δ·Σμ)): what pages that are always visited leave over goes to the others, until none reaches 1 any more.
+
+    >>> shares_of_changes(np.array([0.1, 1.0, 10.0]), np.ones(3), 6.0)
+    array([1. , 1. , 0.49])
+    """
+    share = np.ones(len(changes_per_day))
+    partly = np.ones(len(changes_per_day), np.bool_)
+    while partly.any():
+        left = max(visits_per_day - changes_per_day[~partly].sum(), 0.0)
+        total = importance[partly].sum()
+        share[partly] = left * importance[partly] / (changes_per_day[partly] * total) if total > 0 else 0.0
+        full = partly & (share >= 1)
+        share[full] = 1.0
+        if not full.any():
+            break
+        partly &= ~full
+    return share
+
+
+def staleness_costs(visits_per_day: Floats, changes_per_day: Floats, importance: Floats) -> Floats:
+    """The cost of visiting pages at these rates, -μ log(ρ/(ρ + Δ)): a page that is never visited costs without end.
+
+    >>> staleness_costs(np.array([1.0]), np.array([1.0]), np.array([2.0]))  # 2 log 2
+    array([1.38629436])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost: Floats = np.where(importance > 0, importance * np.log1p(changes_per_day / visits_per_day), 0.0)
+    return cost
+
+
+class LambdaCrawl(Policy):
+    """Visit the pages that have waited the greatest part of the period that is best for each.
+
+    The periods minimise how long pages are out of date, on a scale on which no page may be given up: the busier a page, the
+    more often it is visited, but less than in proportion. Rates of change are learnt from the visits, see `ChangeRates` for
+    `prior_days` and `bounds` (per day); the budget per day is that of a cycle, divided by the mean time between cycles so far.
+    `importance`: one number a page (μ), equal by default.
+
+    References: LambdaCrawl of Kolobov, Peres, Lu and Horvitz (2019), for changes that are seen on visits only.
+    """
+
+    name: ClassVar[str] = "lambda-crawl"
+    paper: ClassVar[str | None] = "LambdaCrawl"
+
+    def __init__(
+        self,
+        prior_days: float = 0.5,
+        bounds: tuple[float, float] = (0.0005, 7.0),
+        importance: Floats | None = None,
+    ) -> None:
+        self.prior_days, self.bounds, self.importance = prior_days, bounds, importance
+
+    def start(self, pages: Pages) -> None:
+        """Forget all changes."""
+        self.importance_ = weights_for(pages, self.importance, "importance")
+        self.rates_ = ChangeRates(pages, self.prior_days, self.bounds)
+        self.began_, self.n_cycles_ = 0, 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The greatest part of the period waited first; those never visited before all others."""
+        changes = self.rates_.per_day
+        visits = visit_rates(changes, self.importance_, budget.pages / self._days_between_cycles(now))
+        hours = pages.age_hours(now)
+        never = pages.n_visits == 0
+        elapsed = visits * np.where(never, 0.0, hours) / 24.0
+        with np.errstate(divide="ignore"):
+            period = 24.0 / visits
+        return take(
+            elapsed,
+            pages,
+            budget,
+            first=never,
+            reason="changes {changes:.2f} times a day, to be visited every {period:.1f} h, last visit {hours:.1f} h ago",
+            detail={
+                "changes": changes,
+                "period": period,
+                "hours": hours,
+                "probability": -np.expm1(-changes * hours / 24.0),
+            },
+        )
+
+    def _days_between_cycles(self, now: datetime) -> float:
+        """The mean up to now; a day before the first one."""
+        days = (microseconds(now) - self.began_) / MICROSECONDS_PER_DAY / max(self.n_cycles_, 1)
+        return days if self.n_cycles_ and days > 0 else 1.0
+
+    def observe(self, visits: Visits) -> None:
+        """Learn the rates of change."""
+        self.began_ = self.began_ if self.n_cycles_ else microseconds(visits.at)
+        self.n_cycles_ += 1
+        self.rates_.observe(visits)

@@ -1,0 +1,74 @@
+"""How far pages of one site show the same new links, learnt from the cycles in which both were visited."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from recrawl.policies.base import Floats, Ints, Visits
+from recrawl.policies.pairs import PairTable
+
+MAX_SHARERS = 200  #: a link that more pages of a site show at once is navigation, and is not compared
+
+
+class Overlap(PairTable):
+    """SIM: the Jaccard similarity of the new links of two pages of a site, from the last cycle that visited both.
+
+    `memory`: after so many cycles it is forgotten; None: never. The paper speaks of "the overlap estimate from the most recent
+    crawls" and does not say how far back those reach. It matters: what is never forgotten is seldom measured again, since of two
+    pages that overlap only one is picked.
+
+    References: Pham, Santos and Freire (2018), section 4.1.
+    """
+
+    def __init__(self, site: Ints, memory: int | None = None) -> None:
+        super().__init__(len(site), memory)
+        self.site = site
+
+    def observe(self, visits: Visits) -> None:
+        """Measure all pairs of a site that were visited together; where neither shows anything new there is nothing to measure."""
+        self.now += 1
+        sizes = visits.n_new
+        self._reset(visits.page, sizes)
+        owner = np.repeat(np.arange(len(visits.page)), sizes)
+        order = np.lexsort((owner, self.site[visits.page[owner]], visits.new.links))
+        one, other = _sharing(visits.new.links[order], self.site[visits.page[owner[order]]], owner[order], MAX_SHARERS)
+        if not len(one):
+            return
+        pairs, shared = np.unique(one * len(visits.page) + other, return_counts=True)
+        one, other = pairs // len(visits.page), pairs % len(visits.page)
+        jaccard: Floats = shared / (sizes[one] + sizes[other] - shared)
+        self.set(visits.page[one], visits.page[other], jaccard)
+
+    def _reset(self, page: Ints, sizes: Ints) -> None:
+        """A known pair that was visited together and shares nothing any more has no overlap any more."""
+        one, other, at = self.pairs()
+        if not len(at):
+            return
+        n_new = np.full(self.n_pages, -1, np.int64)
+        n_new[page] = sizes
+        again = (n_new[one] >= 0) & (n_new[other] >= 0) & (n_new[one] + n_new[other] > 0)
+        self.value[at[again]] = 0.0
+        self.cycle[at[again]] = self.now
+
+
+@njit(cache=True)
+def _sharing(link, site, owner, max_sharers):  # type: ignore[no-untyped-def]
+    """Every two visits of a site that show the same link, once a link; the lists are ordered by link, site and visit."""
+    n_pairs = 0
+    for counting in range(2):
+        if counting == 1:
+            one, other = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+            n_pairs = 0
+        start = 0
+        for i in range(1, len(link) + 1):
+            if i < len(link) and link[i] == link[start] and site[i] == site[start]:
+                continue
+            if i - start <= max_sharers:
+                for a in range(start, i):
+                    for b in range(a + 1, i):
+                        if counting == 1:
+                            one[n_pairs], other[n_pairs] = owner[a], owner[b]
+                        n_pairs += 1
+            start = i
+    return one, other

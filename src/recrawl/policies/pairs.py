@@ -1,0 +1,103 @@
+"""A number for every pair of pages that has one: a hash table in arrays, so that kernels can read it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from recrawl.policies.base import Flags, Floats, Ints
+
+EMPTY = -1
+
+
+class PairTable:
+    """Values of unordered pairs of pages; those set more than `memory` cycles ago are forgotten.
+
+    >>> table = PairTable(n_pages=10)
+    >>> table.set(np.array([3]), np.array([7]), np.array([0.5]))
+    >>> table.get(7, 3), table.get(1, 2)
+    (0.5, None)
+    """
+
+    def __init__(self, n_pages: int, memory: int | None = None) -> None:
+        self.n_pages, self.memory = n_pages, memory
+        self.keys: Ints = np.full(1024, EMPTY, np.int64)
+        self.value: Floats = np.zeros(1024)
+        self.cycle = np.zeros(1024, np.int32)
+        self.now = 0
+        self.size = 0
+
+    def set(self, one: Ints, other: Ints, value: Floats) -> None:
+        """Remember a value for each pair; the newest counts."""
+        self.reserve(len(one))
+        self.size += _set(self.keys, self.value, self.cycle, one, other, value, self.n_pages, self.now)
+
+    def get(self, one: int, other: int) -> float | None:
+        """The value of a pair, None where there is none or it is forgotten."""
+        at = int(find(self.keys, one, other, self.n_pages))
+        return float(self.value[at]) if at >= 0 and self.valid()[at] else None
+
+    def valid(self) -> Flags:
+        """Which slots hold a value that is not forgotten."""
+        held: Flags = self.keys != EMPTY
+        return held if self.memory is None else held & (self.now - self.cycle <= self.memory)
+
+    def pairs(self) -> tuple[Ints, Ints, Ints]:
+        """All pairs that are remembered, the smaller page first, and their slots."""
+        at = np.flatnonzero(self.valid())
+        return self.keys[at] // self.n_pages, self.keys[at] % self.n_pages, at
+
+    def of(self, page: int) -> list[tuple[int, float]]:
+        """The pages that have a value with this one, the greatest first."""
+        one, other, at = self.pairs()
+        mine = np.flatnonzero((one == page) | (other == page))
+        found = [(int(one[i] + other[i] - page), float(self.value[at[i]])) for i in mine]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many further pairs."""
+        if 2 * (self.size + more) <= len(self.keys):
+            return
+        old = (self.keys, self.value, self.cycle)
+        size = len(self.keys)
+        while size < 2 * (self.size + more):
+            size *= 2
+        self.keys, self.value, self.cycle = np.full(size, EMPTY, np.int64), np.zeros(size), np.zeros(size, np.int32)
+        _move(*old, self.keys, self.value, self.cycle)
+
+
+@njit(cache=True)
+def slot(keys, key):  # type: ignore[no-untyped-def]
+    """Where a key is, or the free place where it belongs."""
+    mask = len(keys) - 1
+    at = (key * np.int64(-7046029254386353131) >> np.int64(20)) & mask
+    while keys[at] != EMPTY and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True)
+def find(keys, one, other, n_pages):  # type: ignore[no-untyped-def]
+    """The slot of a pair, -1 where it has none."""
+    key = one * n_pages + other if one < other else other * n_pages + one
+    at = slot(keys, key)
+    return at if keys[at] == key else -1
+
+
+@njit(cache=True)
+def _set(keys, values, cycles, one, other, value, n_pages, now):  # type: ignore[no-untyped-def]
+    added = 0
+    for i in range(len(one)):
+        low, high = min(one[i], other[i]), max(one[i], other[i])
+        at = slot(keys, low * n_pages + high)
+        added += keys[at] == EMPTY
+        keys[at], values[at], cycles[at] = low * n_pages + high, value[i], now
+    return added
+
+
+@njit(cache=True)
+def _move(old_keys, old_values, old_cycles, keys, values, cycles):  # type: ignore[no-untyped-def]
+    for i in range(len(old_keys)):
+        if old_keys[i] != EMPTY:
+            at = slot(keys, old_keys[i])
+            keys[at], values[at], cycles[at] = old_keys[i], old_values[i], old_cycles[i]

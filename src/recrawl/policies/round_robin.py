@@ -1,0 +1,24 @@
+"""Visit the pages that waited longest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from recrawl.policies.base import Budget, Choice, Pages, Policy
+from recrawl.policies.select import take
+
+
+class RoundRobin(Policy):
+    """Visit the pages that waited longest: with budget k every page is seen once in n/k cycles.
+
+    References: Pham, Santos and Freire (2018), section 5.3.
+    """
+
+    name: ClassVar[str] = "round-robin"
+    paper: ClassVar[str | None] = "RR"
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The longest waiting first; those never visited before all others."""
+        waited = pages.age_hours(now)
+        return take(waited, pages, budget, reason="waited {hours:.0f} h", detail={"hours": waited})

@@ -1,0 +1,22 @@
+"""Numbers that a user gives for every page: scores, importance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recrawl.policies.base import Floats, Pages
+
+
+def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:
+    """What was given, one number for each page in their order; all equal where nothing was."""
+    if given is None:
+        return np.ones(len(pages))
+    weights = np.asarray(given, np.float64)
+    if weights.shape != (len(pages),):
+        raise ValueError(
+            f"{name} holds {weights.size} numbers for {len(pages)} pages; give one for each, in their order"
+        )
+    wrong = weights[~((weights >= 0) & (weights < np.inf))]
+    if len(wrong):
+        raise ValueError(f"{name} holds {wrong[0]}; it must be 0 or more and finite for every page")
+    return weights

@@ -1,0 +1,54 @@
+"""As windowed-outdegree, but one page of each group that shows the same links."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from recrawl.policies.base import Budget, Choice, Pages, Visits
+from recrawl.policies.overlap import Overlap
+from recrawl.policies.select import take
+from recrawl.policies.windowed_outdegree import WindowedOutdegree
+
+
+class WindowedClique(WindowedOutdegree):
+    """Visit the pages with the highest average of new links, one of each group of pages that overlap.
+
+    A group is a picked page and all that overlap with it by more than `above`. `memory`: cycles after which an overlap is
+    forgotten, None for never. `fill`: use up a budget that is greater than the number of groups.
+
+    References: CLIQ-WIN* of Pham, Santos and Freire (2018), section 5.3.
+    """
+
+    name: ClassVar[str] = "windowed-clique"
+    paper: ClassVar[str | None] = "CLIQ-WIN*"
+
+    def __init__(self, window: int = 168, above: float = 0.7, memory: int | None = None, fill: bool = True) -> None:
+        super().__init__(window)
+        self.above, self.memory, self.fill = above, memory, fill
+
+    def start(self, pages: Pages) -> None:
+        """Forget all averages and overlaps."""
+        super().start(pages)
+        self.overlap_ = Overlap(pages.site, self.memory)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest average first, none that overlaps with one already picked."""
+        mean = self.past_.mean
+        return take(
+            mean,
+            pages,
+            budget,
+            first=pages.is_new,
+            overlap=self.overlap_,
+            above=self.above,
+            fill=self.fill,
+            reason="{mean:.1f} new links a visit over the last {n} visits, the best of those that show the same",
+            detail={"mean": mean, "n": self.past_.n},
+            expected=mean,
+        )
+
+    def observe(self, visits: Visits) -> None:
+        """Add to the averages, and compare the pages with each other."""
+        super().observe(visits)
+        self.overlap_.observe(visits)

@@ -1,0 +1,46 @@
+"""Visit the pages that brought most new links on average."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.select import take
+from recrawl.policies.window import Window
+
+
+class WindowedOutdegree(Policy):
+    """Visit the pages with the highest average number of new links over the visits of the last `window` cycles.
+
+    Pages not yet re-visited come first, as long as there are any: nothing else would ever tell of them.
+
+    References: OD-WIN of Dasgupta et al. (2007) as in Pham, Santos and Freire (2018), section 5.3.
+    """
+
+    name: ClassVar[str] = "windowed-outdegree"
+    paper: ClassVar[str | None] = "OD-WIN"
+
+    def __init__(self, window: int = 168) -> None:
+        self.window = window
+
+    def start(self, pages: Pages) -> None:
+        """Forget all averages."""
+        self.past_ = Window(len(pages), self.window)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """The highest average first."""
+        mean = self.past_.mean
+        return take(
+            mean,
+            pages,
+            budget,
+            first=pages.is_new,
+            reason="{mean:.1f} new links a visit over the last {n} visits",
+            detail={"mean": mean, "n": self.past_.n},
+            expected=mean,
+        )
+
+    def observe(self, visits: Visits) -> None:
+        """Add to the averages."""
+        self.past_.observe(visits)

@@ -1,0 +1,23 @@
+"""The same policies over a recorded past."""
+
+from recrawl.replay.compare import Comparison, against, compare
+from recrawl.replay.many import ReplayError, replay_many
+from recrawl.replay.past import past
+from recrawl.replay.run import Row, replay
+from recrawl.replay.runs import Replayed
+from recrawl.replay.summary import Summary, coverage_over_time, summarise
+
+__all__ = [
+    "Comparison",
+    "ReplayError",
+    "Replayed",
+    "Row",
+    "Summary",
+    "against",
+    "compare",
+    "coverage_over_time",
+    "past",
+    "replay",
+    "replay_many",
+    "summarise",
+]

@@ -1,0 +1,102 @@
+"""Is the difference between two policies more than chance? A paired bootstrap over days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from recrawl.policies.base import Floats
+from recrawl.replay.run import Row
+from recrawl.replay.runs import Replayed
+from recrawl.replay.summary import column
+
+LEVEL = 0.95  #: of the confidence interval
+SAMPLES = 10_000
+FEW_DAYS = 10  #: fewer days are too few for an interval that deserves much trust
+_CHUNK = 500  # samples drawn at once: memory stays small for histories of many years
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much more one policy covers than another with the same budget, and how sure that is."""
+
+    policy: str
+    against: str
+    budget: int
+    difference: float | None  # of the coverages
+    low: float | None  # ends of the 95% interval
+    high: float | None
+    p_value: float | None  # two-sided
+    days: int
+    note: str = ""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the difference is more than chance at the 5% level."""
+        return self.p_value is not None and self.p_value < 1 - LEVEL
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields by name."""
+        return asdict(self)
+
+
+def compare(one: Replayed, other: Replayed, samples: int = SAMPLES, seed: int = 0) -> Comparison:
+    """Draw days with replacement, the same for both policies, and see how the difference of their coverages varies.
+
+    Whole days (UTC) are drawn, because what is found in one hour depends on the hours before. What is found on a day may have been
+    published the day before; the difference is taken of all found and of all published on the days drawn.
+
+    References: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 8 and 13.
+    """
+    if [row["at"] for row in one.rows] != [row["at"] for row in other.rows]:
+        raise ValueError(f"{one.policy} and {other.policy} were not replayed over the same cycles")
+    gained, published = _by_day(one.rows, column(one.rows, "found") - column(other.rows, "found"))
+    n_days = len(published)
+    names = (one.policy, other.policy, one.budget)
+    if not published.sum():
+        return Comparison(*names, None, None, None, None, n_days, "nothing was published")
+    difference = float(gained.sum() / published.sum())
+    if n_days < 2:
+        return Comparison(*names, difference, None, None, None, n_days, "one day only: nothing can be said of chance")
+    drawn = _differences(gained, published, samples, seed)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    note = f"only {n_days} days: a rough interval" if n_days < FEW_DAYS else ""
+    return Comparison(*names, difference, low, high, p_value(drawn), n_days, note)
+
+
+def against(runs: Sequence[Replayed], reference: Replayed, samples: int = SAMPLES, seed: int = 0) -> list[Comparison]:
+    """Every other run with the same budget, compared with one."""
+    others = (run for run in runs if run.budget == reference.budget and run is not reference)
+    return [compare(run, reference, samples, seed) for run in others]
+
+
+def p_value(drawn: Floats) -> float:
+    """Twice the share of samples on the rarer side of 0; never 0, for there might always be one more sample.
+
+    >>> p_value(np.array([0.1] * 19)), p_value(np.array([-0.1, 0.1, 0.2]))
+    (0.1, 1.0)
+    """
+    rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+    return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
+
+
+def _by_day(rows: Sequence[Row], gained: Floats) -> tuple[Floats, Floats]:
+    """Sums of every calendar day; times are written in UTC."""
+    _, day = np.unique([row["at"][:10] for row in rows], return_inverse=True)
+    sums = (np.bincount(day, values).astype(np.float64) for values in (gained, column(rows, "published")))
+    return next(sums), next(sums)
+
+
+def _differences(gained: Floats, published: Floats, samples: int, seed: int) -> Floats:
+    """The difference in every sample; samples of days on which nothing was published say nothing and are left out."""
+    random, n_days = np.random.default_rng(seed), len(published)
+    found = []
+    for start in range(0, samples, _CHUNK):
+        size = min(_CHUNK, samples - start)
+        times = random.multinomial(n_days, np.full(n_days, 1 / n_days), size)
+        whole = times @ published
+        found.append((times @ gained)[whole > 0] / whole[whole > 0])
+    return np.concatenate(found)

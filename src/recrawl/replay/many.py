@@ -1,0 +1,175 @@
+"""Several policies and budgets over one world, in parallel processes, each finished run kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from recrawl.errors import RecrawlError
+from recrawl.policies.base import Budget, Policy
+from recrawl.replay.run import Row
+from recrawl.replay.runs import Replayed, Run, fingerprint
+from recrawl.replay.stored import Shelf
+from recrawl.world import World
+
+OnCycles = Callable[[int, int], None]  #: cycles finished so far, and all that are to be run
+WORTH_PROCESSES = 10_000  #: cycles in all; below that starting a process takes longer than it saves
+_PATIENCE = 0.1  # seconds between two signs of life
+
+
+class ReplayError(RecrawlError):
+    """A replay could not be finished."""
+
+
+def replay_many(
+    world: World,
+    policies: Sequence[Policy],
+    budgets: Sequence[Budget],
+    *,
+    workers: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    on_cycles: OnCycles = lambda done, total: None,
+) -> list[Replayed]:
+    """Replay every policy with every budget; the runs of the first budget come first, in the order of the policies.
+
+    The rows do not depend on the number of `workers` (None: one a core if it pays; 1: no other process). In `folder` every finished
+    run is kept as soon as it is finished, and taken from there the next time. More than one worker needs a main module that can be
+    imported (``if __name__ == "__main__":``), as always with processes that are spawned.
+    """
+    runs = [Run(policy, budget) for budget in budgets for policy in policies]
+    shelf = Shelf(Path(folder), fingerprint(world)) if folder is not None else None
+    kept = {i: shelf.read(run, world.n_cycles) for i, run in enumerate(runs)} if shelf else {}
+    finished = {i: rows for i, rows in kept.items() if rows is not None}
+    job = _Job(world, runs, [i for i in range(len(runs)) if i not in finished], shelf, on_cycles)
+    n_workers = min(workers or _worth(job.n_cycles), len(job.waiting))
+    # Sums over threads depend on how many there are, and so would the rows; and every process would take all cores.
+    with threadpool_limits(1):
+        finished |= _in_workers(job, n_workers) if n_workers > 1 else _here(job)
+    return [run.replayed(finished[i]) for i, run in enumerate(runs)]
+
+
+def _worth(n_cycles: int) -> int:
+    return (os.cpu_count() or 1) if n_cycles >= WORTH_PROCESSES else 1
+
+
+@dataclass(frozen=True)
+class _Job:
+    world: World
+    runs: list[Run]
+    waiting: list[int]  # runs that are not yet finished
+    shelf: Shelf | None
+    on_cycles: OnCycles
+
+    @property
+    def n_cycles(self) -> int:
+        return len(self.waiting) * self.world.n_cycles
+
+
+def _here(job: _Job) -> dict[int, list[Row]]:
+    finished, done = {}, 0
+
+    def on_cycle() -> None:
+        nonlocal done
+        done += 1
+        job.on_cycles(done, job.n_cycles)
+
+    for i in job.waiting:
+        finished[i] = _kept(job.runs[i], job.world, job.shelf, on_cycle)
+    return finished
+
+
+def _kept(run: Run, world: World, shelf: Shelf | None, on_cycle: Callable[[], None]) -> list[Row]:
+    rows = run.rows(world, on_cycle)
+    if shelf:
+        shelf.write(run, rows)
+    return rows
+
+
+def _in_workers(job: _Job, n_workers: int) -> dict[int, list[Row]]:
+    context = get_context("spawn")  # the table engine's threads do not survive a fork
+    done = context.RawArray("q", len(job.runs))  # cycles of each run; only the process that runs it writes there
+    with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
+        job.world.save(Path(folder))
+        # A pool of one process each: when one dies it is known whose it was.
+        pools = [
+            ProcessPoolExecutor(1, context, initializer=_start_worker, initargs=(folder, done, job.shelf))
+            for _ in range(n_workers)
+        ]
+        try:
+            return _shared_out(job, pools, done)
+        except BaseException:
+            _kill(pools)
+            raise
+        finally:
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)
+
+
+def _shared_out(job: _Job, pools: list[ProcessPoolExecutor], done: Any) -> dict[int, list[Row]]:
+    finished: dict[int, list[Row]] = {}
+    waiting, idle = list(reversed(job.waiting)), list(pools)
+    running: dict[Future[list[Row]], tuple[int, ProcessPoolExecutor]] = {}
+    while waiting or running:
+        while waiting and idle:
+            i, pool = waiting.pop(), idle.pop()
+            running[pool.submit(_work, i, job.runs[i])] = (i, pool)
+        ended, _ = wait(running, _PATIENCE, FIRST_COMPLETED)
+        for future in ended:
+            i, pool = running.pop(future)
+            finished[i] = _result(future, job, i)
+            idle.append(pool)
+        job.on_cycles(sum(done), job.n_cycles)
+    return finished
+
+
+def _result(future: Future[list[Row]], job: _Job, i: int) -> list[Row]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        run = job.runs[i]
+        safe = f"Runs that were finished are kept in {job.shelf.folder}. " if job.shelf else ""
+        raise ReplayError(
+            f"the process that replayed {run.policy.name!r} with a budget of {run.budget.pages:,} was killed, perhaps for want "
+            f"of memory. {safe}Run the same again with one worker (--workers 1)"
+        ) from error
+
+
+def _kill(pools: list[ProcessPoolExecutor]) -> None:
+    for pool in pools:
+        for process in list((pool._processes or {}).values()):  # nobody wants to wait for the runs they are at
+            process.kill()
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(folder: str, done: Any, shelf: Shelf | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one will end it
+    Thread(target=_leave_with_parent, daemon=True).start()
+    _worker.update(world=World.load(Path(folder)), done=done, shelf=shelf)
+
+
+def _leave_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(i: int, run: Run) -> list[Row]:
+    def on_cycle() -> None:
+        _worker["done"][i] += 1
+
+    with threadpool_limits(1):
+        return _kept(run, _worker["world"], _worker["shelf"], on_cycle)

@@ -1,0 +1,79 @@
+"""A history → the world that is replayed, or the reason why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from recrawl.errors import NotEnoughData
+from recrawl.history import History, LinkSets, Timeline
+from recrawl.history.schema import VISITS
+from recrawl.history.timeline import build
+from recrawl.panel import rounds_of
+from recrawl.world import World, record
+
+MIN_CYCLES = 2  #: after cycle 0: one to learn from, one to choose for
+MAX_CELLS = 500_000_000  #: pages times cycles; each takes about 9 bytes
+
+
+def past(
+    history: History,
+    every: str | timedelta | Sequence[datetime] = "crawl",
+    since: datetime | None = None,
+    n_related: int = 0,
+) -> World:
+    """The world of a history from a moment on, as if nothing had been recorded before.
+
+    Cycle 0 is the first crawl from then on that holds most pages. The end is told by ``history.as_of``. `n_related`: so many
+    related pages of each, for policies that look around.
+    """
+    used = _Since(history, since) if since else history
+    if not used.timeline.n_visits:
+        raise NotEnoughData(f"the history holds no visits{_span(since, history.until)}, so there is nothing to replay")
+    _check_size(used.timeline, every)
+    world = record(used, every, n_related=n_related)
+    if world.n_cycles < MIN_CYCLES:
+        cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
+        raise NotEnoughData(
+            f"{cycles} follows the first crawl that holds most pages{_span(since, history.until)}; a replay needs at least "
+            f"{MIN_CYCLES}. Record more crawls, or make cycles shorter with --every"
+        )
+    return world
+
+
+def _check_size(timeline: Timeline, every: str | timedelta | Sequence[datetime]) -> None:
+    n_cycles, n_pages = len(rounds_of(timeline, every).ends), len(np.unique(timeline.page))
+    if n_cycles * n_pages > MAX_CELLS:
+        raise NotEnoughData(
+            f"{n_cycles:,} cycles of {n_pages:,} pages are too many to replay; choose longer cycles with --every"
+        )
+
+
+def _span(since: datetime | None, until: datetime | None) -> str:
+    told = [f"{word} {time.isoformat()}" for word, time in (("from", since), ("up to", until)) if time]
+    return f" {' '.join(told)}" if told else ""
+
+
+class _Since(History):
+    """A history without what was recorded before a moment."""
+
+    def __init__(self, history: History, since: datetime) -> None:
+        super().__init__(history.store, history.until)
+        self.since = since
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The visits from that moment on."""
+
+        def time(moment: datetime) -> pa.Scalar:
+            return pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
+
+        where = ds.field("at") >= time(self.since)
+        if self.until is not None:
+            where = where & (ds.field("at") <= time(self.until))
+        return build(self.store.read("visits", where=where), LinkSets.from_table(self.store.read("link_sets")))

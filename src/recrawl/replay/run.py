@@ -1,0 +1,67 @@
+"""One policy over a recorded past: one plain row a cycle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recrawl.discovery import Crawler, Found
+from recrawl.policies.base import Budget, Ints, Policy, moment
+from recrawl.world import World
+
+Row = dict[str, Any]
+#: Upper ends of the classes in which ages of discovery are counted, in hours; the last class is open.
+AGE_HOURS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2160.0, 8760.0)
+
+
+def replay(world: World, policy: Policy, budget: Budget) -> Iterator[Row]:
+    """Let the policy choose in every cycle, and tell what it found; it sees only what it visits.
+
+    A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3).
+    """
+    crawler = Crawler(world)
+    policy.start(crawler.pages)
+    if policy.sees_future:
+        policy.foresee(lambda: crawler.unseen(crawler.cycle + 1))  # type: ignore[attr-defined]
+    policy.observe(crawler.first.visits)
+    published = np.bincount(world.first_shown, minlength=len(world.time))
+    for cycle in range(1, world.n_cycles + 1):
+        started = time.perf_counter()
+        now = moment(int(world.time[cycle]))
+        choice = policy.choose(crawler.pages, budget, now)
+        chosen = time.perf_counter()
+        found = crawler.visit(choice.page)
+        seen = time.perf_counter()
+        policy.observe(found.visits)
+        seconds = (chosen - started) + (time.perf_counter() - seen)
+        yield {
+            "cycle": cycle,
+            "at": now.isoformat(),
+            "published": int(published[cycle]),
+            **_told(found),
+            **_asked_of_hosts(world.host[choice.page]),
+            "current": float(crawler.is_current().mean()),
+            "seconds": seconds,
+        }
+
+
+def _told(found: Found) -> Row:
+    visits = found.visits
+    n_new = visits.n_new
+    return {
+        "fetches": len(visits),
+        "answered": int(visits.answered.sum()),
+        "found": visits.n_found,
+        "shown_new": int(n_new.sum()),
+        "hits": int((n_new > 0).sum()),
+        "ages": np.bincount(np.searchsorted(AGE_HOURS, found.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
+    }
+
+
+def _asked_of_hosts(host: Ints) -> Row:
+    """How many hosts were asked, and how often the one that was asked most."""
+    _, n_fetches = np.unique(host, return_counts=True)
+    return {"hosts": len(n_fetches), "most_of_host": int(n_fetches.max(initial=0))}

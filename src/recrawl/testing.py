@@ -1,0 +1,281 @@
+"""The contract that every policy keeps, as checks that an author of a policy can run.
+
+>>> from recrawl.policies import named
+>>> check_policy(lambda: named("windowed-clique"))
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recrawl.discovery import Crawler
+from recrawl.policies.base import Budget, Cause, Choice, Flags, Ints, LinkLists, Pages, Policy, Visits, moment
+from recrawl.world import FAILED, GONE, NOTHING, World
+
+Make = Callable[[], Policy]
+Shown = Iterable[int] | int  # the links of a page in a cycle, or one of NOTHING, GONE, FAILED
+_START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+
+
+def tiny_world(
+    shows: Sequence[Sequence[Shown]],
+    *,
+    site: Sequence[int] | None = None,
+    host: Sequence[int] | None = None,
+    hours: Sequence[float] | None = None,
+    n_pages: int | None = None,
+) -> World:
+    """A world from plain lists: ``shows[cycle][page]`` holds the numbers of the links shown, or NOTHING, GONE or FAILED.
+
+    Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one an hour
+    if not given. `n_pages` is needed only where there is no cycle to count them in.
+
+    >>> tiny_world([[{1}, {2}], [{1, 3}, FAILED], [{3}, {2, 3, 4}]]).discoverable
+    2
+    """
+    n = len(shows[0]) if n_pages is None else n_pages
+    site = [i // 3 for i in range(n)] if site is None else site
+    host = site if host is None else host
+    hours = range(len(shows)) if hours is None else hours
+    lists = [[_list(shown) for shown in cycle] for cycle in shows]
+    sets = sorted({each for cycle in lists for each in cycle if isinstance(each, tuple)})
+    link = sorted({each for one in sets for each in one})
+    number, small = ({each: i for i, each in enumerate(all_)} for all_ in (sets, link))
+    shape = (len(shows), n)
+    matrix = np.array([number.get(each, each) for cycle in lists for each in cycle], np.int32).reshape(shape)
+    return World(
+        page=np.arange(n),
+        url=pa.array([f"https://h{host[i]:04}.s{site[i]:04}.example/{i:04}" for i in range(n)], pa.string()),
+        site=_renumbered(site),
+        host=_renumbered(host),
+        time=np.array([(_START + timedelta(hours=hour)).timestamp() * 1e6 for hour in hours], np.int64),
+        shows=matrix,
+        version=_carried(matrix),
+        is_baseline=np.zeros(shape, np.bool_),
+        sets=LinkLists(
+            np.cumsum([0, *(len(one) for one in sets)], dtype=np.int64),
+            np.array([small[each] for one in sets for each in one], np.int32),
+        ),
+        link=np.array(link, np.int64),
+        first_shown=np.array([_first(lists, each) for each in link], np.int32),
+    )
+
+
+def _list(shown: Shown) -> Any:
+    return shown if isinstance(shown, int) else tuple(sorted(set(shown)))
+
+
+def _renumbered(group: Sequence[int]) -> Ints:
+    return np.unique(np.asarray(group, np.int64), return_inverse=True)[1]
+
+
+def _carried(shows: Any) -> Any:
+    version = np.where(shows >= 0, shows, -1).astype(np.int32)
+    for cycle in range(1, len(version)):
+        version[cycle] = np.where(version[cycle] < 0, version[cycle - 1], version[cycle])
+    return version
+
+
+def _first(lists: list[list[Any]], link: int) -> int:
+    return next(t for t, cycle in enumerate(lists) if any(isinstance(one, tuple) and link in one for one in cycle))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A collection and the budget of every cycle; after the last one the budgets begin anew."""
+
+    world: World
+    budgets: tuple[Budget, ...]
+
+
+def check_policy(make: Make) -> None:
+    """Raise an AssertionError that says how the policy breaks the contract; `make` gives a new one with the same settings.
+
+    In each of `cases`: every choice keeps `check_choice`; equal policies choose alike, byte for byte; `start` makes a used
+    policy as good as new; what it is given stays as it is.
+    """
+    for name, case in cases().items():
+        policy = make()
+        try:
+            told = _answers(policy, case)
+            assert told == _answers(make(), case), "two new policies choose differently"
+            assert told == _answers(policy, case), "after `start` a used policy does not choose like a new one"
+        except Exception as problem:
+            raise AssertionError(f"{policy.name}, {name}: {problem}") from problem
+
+
+def check_generated(make: Make, n: int, seed: int = 0) -> None:
+    """As `check_choice`, for every choice in `n` collections made up at random."""
+    chance = np.random.default_rng(seed)
+    for i in range(n):
+        policy = make()
+        try:
+            deque(choices(policy, generated(chance)), maxlen=0)
+        except Exception as problem:
+            raise AssertionError(f"{policy.name}, collection {i} of seed {seed}: {problem}") from problem
+
+
+def choices(policy: Policy, case: Case) -> Iterator[Choice]:
+    """Every choice of a policy, cycle by cycle, checked; the policy sees what its visits show."""
+    crawler = Crawler(case.world)
+    policy.start(crawler.pages)
+    if policy.sees_future:
+        policy.foresee(lambda: crawler.unseen(crawler.cycle + 1))  # type: ignore[attr-defined]
+    _observe(policy, crawler.first.visits)
+    for cycle in range(1, case.world.n_cycles + 1):
+        budget = case.budgets[(cycle - 1) % len(case.budgets)]
+        before = _bytes((crawler.pages, budget))
+        choice = policy.choose(crawler.pages, budget, moment(int(case.world.time[cycle])))
+        assert _bytes((crawler.pages, budget)) == before, f"cycle {cycle}: `choose` changed the pages or the budget"
+        check_choice(choice, crawler.pages, budget)
+        yield choice
+        _observe(policy, crawler.visit(choice.page).visits)
+
+
+def _observe(policy: Policy, visits: Visits) -> None:
+    before = _bytes(visits)
+    policy.observe(visits)
+    assert _bytes(visits) == before, "`observe` changed the visits"
+
+
+def check_choice(choice: Choice, pages: Pages, budget: Budget) -> None:
+    """One choice: within budget and caps, no page twice, none that is barred, with causes and reasons that fit."""
+    page, n = choice.page, len(pages)
+    assert len(page) <= budget.pages, f"{len(page)} pages chosen with a budget of {budget.pages}"
+    assert page.dtype.kind == "i", f"pages must be whole numbers, not {page.dtype}"
+    assert ((page >= 0) & (page < n)).all(), f"of {n} pages these were chosen: {page}"
+    assert len(np.unique(page)) == len(page), f"a page was chosen twice: {page}"
+    if budget.barred is not None:
+        assert not budget.barred[page].any(), f"barred pages were chosen: {page[budget.barred[page] > 0]}"
+    for what, cap, group in (("host", budget.per_host, pages.host), ("site", budget.per_site, pages.site)):
+        if cap is not None and len(page):
+            most = int(np.bincount(group[page]).max())
+            assert most <= cap, f"{most} pages of one {what} chosen, {cap} are allowed"
+    _check_causes(choice, n)
+    _check_words(choice)
+
+
+def _check_causes(choice: Choice, n: int) -> None:
+    if choice.cause is None:
+        return
+    assert len(choice.cause) == n, f"{len(choice.cause)} causes for {n} pages"
+    picked: Flags = np.zeros(n, np.bool_)
+    picked[choice.page] = True
+    wrong = np.flatnonzero(picked != (choice.cause == Cause.PICKED))
+    assert not len(wrong), f"the causes of pages {wrong} do not say whether they were picked"
+    if choice.overlaps is not None:
+        assert len(choice.overlaps) == n, f"{len(choice.overlaps)} overlaps for {n} pages"
+        overlapping = choice.cause == Cause.OVERLAP
+        assert picked[choice.overlaps[overlapping]].all(), (
+            "a page is left out for its overlap with one that was not picked"
+        )
+
+
+def _check_words(choice: Choice) -> None:
+    n = len(choice)
+    told = {"score": choice.score, "expected": choice.expected, **choice.detail}
+    for name, values in told.items():
+        assert values is None or len(values) == n, (
+            f"{name} has {0 if values is None else len(values)} entries for {n} pages"
+        )
+    assert isinstance(choice.reason, str) or len(choice.reason) == n, f"{len(choice.reason)} reasons for {n} pages"
+    assert choice.expected is None or not (choice.expected < 0).any(), "fewer than 0 new links are expected"
+    if choice.reason:
+        for i in range(n):
+            assert choice.why(i).strip(), f"page {choice.page[i]} was chosen for no reason"
+
+
+def _answers(policy: Policy, case: Case) -> list[bytes]:
+    return [_bytes(choice) for choice in choices(policy, case)]
+
+
+def _bytes(thing: Any) -> bytes:
+    """All that can be told apart of a record."""
+    if hasattr(thing, "__dataclass_fields__"):
+        return b"|".join(_bytes(getattr(thing, each.name)) for each in fields(thing))
+    if isinstance(thing, dict):
+        return b"|".join(key.encode() + _bytes(thing[key]) for key in sorted(thing))
+    if isinstance(thing, tuple):
+        return b"|".join(map(_bytes, thing))
+    if isinstance(thing, np.ndarray):
+        return bytes(thing.dtype.str.encode() + thing.tobytes())
+    return repr(thing).encode()
+
+
+def cases() -> dict[str, Case]:
+    """Collections that a policy must cope with, by what is special about them."""
+    plain = _living(9, 18)
+    one_host = tiny_world(plain, host=[0] * 9, site=[0] * 9)
+    barred = np.array([0, Cause.GONE, 0, Cause.EXCLUDED, 0, 0, Cause.TOO_SOON, 0, 0], np.int8)
+    never = [[NOTHING if t == 0 and p % 2 else shown for p, shown in enumerate(cycle)] for t, cycle in enumerate(plain)]
+    failing = [[FAILED if p % 3 == 1 else shown for p, shown in enumerate(cycle)] for cycle in plain]
+    dying = [[GONE if t > 5 and p > 5 else shown for p, shown in enumerate(cycle)] for t, cycle in enumerate(plain)]
+    backwards = tiny_world(plain, hours=[10 - t if t % 4 else t for t in range(19)])
+    return {
+        "an ordinary collection": Case(tiny_world(plain), (Budget(3),)),
+        "a budget of 0": Case(tiny_world(plain), (Budget(0),)),
+        "a budget above the number of pages": Case(tiny_world(plain), (Budget(20),)),
+        "cycles without visits": Case(tiny_world(plain), (Budget(4), Budget(0), Budget(0))),
+        "barred pages": Case(tiny_world(plain), (Budget(4, barred=barred), Budget(9, barred=barred))),
+        "every page barred": Case(
+            tiny_world(plain), (Budget(3), Budget(3, barred=np.full(9, Cause.EXCLUDED, np.int8)))
+        ),
+        "two pages a host": Case(tiny_world(plain, host=[0, 0, 0, 0, 0, 1, 1, 1, 2]), (Budget(8, per_host=2),)),
+        "one page a site": Case(tiny_world(plain), (Budget(8, per_site=1),)),
+        "caps of 0": Case(tiny_world(plain), (Budget(3), Budget(3, per_host=0), Budget(3, per_site=0))),
+        "both caps and barred pages": Case(tiny_world(plain), (Budget(5, 2, 1, barred),)),
+        "all pages on one host with a cap of 1": Case(one_host, (Budget(5, per_host=1),)),
+        "all pages on one host": Case(one_host, (Budget(5),)),
+        "no page": Case(tiny_world([[]] * 15), (Budget(3), Budget(0), Budget(2, 1, 1, np.zeros(0, np.int8)))),
+        "one page": Case(tiny_world([[{t}] for t in range(15)]), (Budget(1), Budget(3), Budget(0))),
+        "pages that nobody visited": Case(tiny_world(never), (Budget(2),)),
+        "nothing visited at all": Case(tiny_world([[NOTHING] * 9, *plain[1:]]), (Budget(2),)),
+        "pages that always fail": Case(tiny_world(failing), (Budget(4),)),
+        "nothing but failures": Case(tiny_world([[FAILED] * 9] * 15), (Budget(4),)),
+        "pages that vanish": Case(tiny_world(dying), (Budget(5),)),
+        "nothing new, ever": Case(tiny_world([[{p} for p in range(9)]] * 15), (Budget(3),)),
+        "pages without links": Case(tiny_world([[set[int]()] * 9] * 15), (Budget(3),)),
+        "a clock that goes backwards": Case(backwards, (Budget(3),)),
+        "a clock that stands still": Case(tiny_world(plain, hours=[5] * 19), (Budget(3),)),
+        "no cycle after the first": Case(tiny_world(plain[:1]), (Budget(3),)),
+    }
+
+
+def _living(n_pages: int, n_cycles: int) -> list[list[Shown]]:
+    """Page p gains p links a cycle and keeps the last few; every third shows what its neighbour shows."""
+
+    def shown(page: int, cycle: int) -> set[int]:
+        page -= page % 3 == 2
+        return {1_000 * page + i for i in range(max(0, page * (cycle - 2)), page * (cycle + 1) + 1)}
+
+    return [[shown(page, cycle) for page in range(n_pages)] for cycle in range(n_cycles + 1)]
+
+
+def generated(chance: np.random.Generator) -> Case:
+    """A small collection made up at random: sizes, hosts, failures, times, caps, barred pages."""
+    n, n_cycles = int(chance.integers(0, 13)), int(chance.integers(0, 7))
+    site = np.sort(chance.integers(0, 1 + n // 2, n))
+    host = site * 2 + chance.integers(0, 2, n)
+    hours = np.cumsum(chance.choice([-30.0, 0.0, 0.5, 1.0, 24.0], n_cycles + 1, p=[0.05, 0.05, 0.2, 0.5, 0.2]))
+    marks = chance.choice([0, NOTHING, FAILED, GONE], (n_cycles + 1, n), p=[0.8, 0.08, 0.08, 0.04]).tolist()
+    low = chance.integers(0, 12, (n_cycles + 1, n)).tolist()
+    size = chance.integers(0, 6, (n_cycles + 1, n)).tolist()
+    shows: list[list[Shown]] = [
+        [mark or range(low[t][p] + t, low[t][p] + t + size[t][p]) for p, mark in enumerate(row)]
+        for t, row in enumerate(marks)
+    ]
+    world = tiny_world(shows, site=site.tolist(), host=host.tolist(), hours=hours.tolist(), n_pages=n)
+    return Case(world, tuple(_budget(chance, n) for _ in range(3)))
+
+
+def _budget(chance: np.random.Generator, n: int) -> Budget:
+    per_host, per_site = (None if chance.random() < 0.5 else int(chance.integers(0, 4)) for _ in range(2))
+    causes = chance.choice([0, Cause.TOO_SOON, Cause.GONE, Cause.EXCLUDED], n, p=[0.7, 0.1, 0.1, 0.1]).astype(np.int8)
+    return Budget(int(chance.integers(0, n + 3)), per_host, per_site, None if chance.random() < 0.5 else causes)

@@ -1,0 +1,245 @@
+"""A recorded history that answers only what is visited: pages by cycles, and which links each page shows in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from recrawl import urls
+from recrawl.errors import NotEnoughData
+from recrawl.history import History, Timeline
+from recrawl.panel import build as build_panel
+from recrawl.panel import rounds_of
+from recrawl.policies.base import Flags, Ints, LinkLists, Pages
+from recrawl.visits import Outcome
+
+if TYPE_CHECKING:
+    from recrawl.related import Related
+
+_NO_ARRAYS = {"url", "sets", "related"}
+NOTHING, GONE, FAILED = -1, -2, -3  #: no record of the page in this cycle; 404 or 410; any other failure
+
+
+@dataclass(frozen=True)
+class World:
+    """What every page showed in every cycle. Matrices are [cycle, page]; pages are ordered by URL, links are small numbers.
+
+    Cycle 0 is the first crawl that holds most pages, with whatever was recorded before it. Every policy knows it. A page that
+    never showed its links is not part of the world: nobody could find anything there.
+    """
+
+    page: Ints  # ids in the history
+    url: pa.Array
+    site: Ints
+    host: Ints
+    time: Ints  # the end of each cycle, microseconds UTC
+    shows: NDArray[np.int32]  # which list of `sets`; or NOTHING, GONE, FAILED
+    version: NDArray[np.int32]  # of the page's content, as far as anyone looked: equal numbers, equal content
+    is_baseline: Flags  # the way the page is read changed since the cycle before: its links are known, not new
+    sets: LinkLists
+    link: Ints  # ids in the history of the numbered links
+    first_shown: NDArray[np.int32]  # the cycle in which a link was first on any page; 0: known to all from the start
+    related: Related | None = None  # by the texts of cycle 0
+
+    @property
+    def n_pages(self) -> int:
+        """How many pages there are."""
+        return len(self.page)
+
+    @property
+    def n_cycles(self) -> int:
+        """How many cycles follow cycle 0."""
+        return len(self.time) - 1
+
+    @property
+    def discoverable(self) -> int:
+        """Distinct links that visiting every page in every cycle discovers."""
+        return int((self.first_shown > 0).sum())
+
+    def pages(self) -> Pages:
+        """The pages before anything was visited."""
+        return Pages.unseen(self.site, self.host, self.related)
+
+    def until(self, cycle: int) -> World:
+        """The same world cut off after a cycle."""
+        cut = {name: getattr(self, name)[: cycle + 1] for name in ("time", "shows", "version", "is_baseline")}
+        return _with(self, **cut, first_shown=np.where(self.first_shown > cycle, 0, self.first_shown).astype(np.int32))
+
+    def relevant(self, counts: Flags) -> World:
+        """The focused setting: only these links count; all others are taken from the pages."""
+        number = np.cumsum(counts, dtype=np.int64) - 1
+        kept = counts[self.sets.links]
+        start = np.append(0, np.cumsum(kept))[self.sets.start]
+        links = number[self.sets.links[kept]].astype(np.int32)
+        return _with(self, sets=LinkLists(start, links), link=self.link[counts], first_shown=self.first_shown[counts])
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays, for `load`."""
+        for name, values in self._arrays().items():
+            np.save(folder / f"{name}.npy", values)
+        (folder / "urls.txt").write_text("\n".join(self.url.to_pylist()), "utf-8")
+        if self.related is not None:
+            np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A saved world, mapped into memory: several processes share it."""
+        names = {field.name for field in fields(cls)} - _NO_ARRAYS
+        found: dict[str, Any] = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
+        sets = LinkLists(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("set_start", "set_links")))
+        text = (folder / "urls.txt").read_text("utf-8")
+        from recrawl.related import Related
+
+        related = None
+        if (folder / "related.npz").exists():
+            stored = np.load(folder / "related.npz")
+            related = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)
+        return cls(**found, url=pa.array(text.split("\n") if text else [], pa.string()), sets=sets, related=related)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NO_ARRAYS}
+        return plain | {"set_start": self.sets.start, "set_links": self.sets.links}
+
+
+def _with(world: World, **changed: Any) -> World:
+    return World(**{f.name: getattr(world, f.name) for f in fields(world)} | changed)
+
+
+def record(
+    history: History,
+    every: str | timedelta | Sequence[datetime] = "crawl",
+    *,
+    everything: bool = False,
+    n_related: int = 0,
+) -> World:
+    """The world of a history: cycles by recorded crawl, by period or by the times at which they end.
+
+    Of several visits of a page in a cycle the last one that showed it counts. `everything`: also pages that never showed their
+    links, and all cycles from the first visit on, as a plan needs them. `n_related`: also so many related pages of each, by the
+    texts that were known before cycle 1 (for a plan: that are known now).
+    """
+    timeline = history.timeline
+    rounds = rounds_of(timeline, every)
+    in_cycle = rounds.of_visit >= 0
+    readable = in_cycle & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
+    if not readable.any() and not everything:
+        raise NotEnoughData("no visit in this history shows the links of a page, so there is nothing to replay")
+    if not timeline.n_visits:
+        raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
+    ids = timeline.pages if everything else np.unique(timeline.page[readable])
+    url = history.urls_of(ids).cast(pa.string())
+    by_name = pc.sort_indices(url).to_numpy()
+    ids, url = ids[by_name], url.take(pa.array(by_name))
+    first = 0 if everything else _first_full(rounds.of_visit[readable], len(rounds.ends), len(ids))
+    cycle = np.maximum(rounds.of_visit - first, 0)
+    shape = (len(rounds.ends) - first, len(ids))
+    row = _row_of(timeline.page, ids)
+    shows = np.full(shape, NOTHING, np.int32)
+    for outcome, mark in ((Outcome.FAILED, FAILED), (Outcome.GONE, GONE)):
+        visited = np.flatnonzero(in_cycle & (row >= 0) & (timeline.outcome == outcome))
+        shows[cycle[visited], row[visited]] = mark
+    seen = np.flatnonzero(readable)  # ordered by page and time: the last one of a cycle is written last
+    number, sets, link = _numbered(timeline, seen)
+    shows[cycle[seen], row[seen]] = number
+    version = np.full(shape, -1, np.int32)
+    version[cycle[seen], row[seen]] = _versions(timeline, seen, number)
+    baseline = np.zeros(shape, np.bool_)
+    marked = np.flatnonzero(timeline.baseline & in_cycle & (row >= 0))
+    baseline[cycle[marked], row[marked]] = True
+    hosts, host = np.unique([urls.host(text) for text in url.to_pylist()], return_inverse=True)
+    site = np.unique([urls.site(name) for name in hosts], return_inverse=True)[1][host]
+    return World(
+        page=ids,
+        url=url,
+        site=site,
+        host=host,
+        time=rounds.ends[first:],
+        shows=shows,
+        version=_carried(version),
+        is_baseline=baseline,
+        sets=sets,
+        link=link,
+        first_shown=_first_shown(shows, baseline, sets, len(link)),
+        related=_related(history, every, -1 if everything else first, ids, n_related) if n_related else None,
+    )
+
+
+def _related(
+    history: History, every: str | timedelta | Sequence[datetime], of_round: int, ids: Ints, k: int
+) -> Related | None:
+    """The related pages by the texts known up to a round, in the order of the pages; None where no text is known."""
+    from recrawl.related import related_pages  # heavy, and few need it
+    from recrawl.vectors import page_vectors
+
+    panel = build_panel(history, every, 0.0)
+    found = page_vectors(history, panel, of_round % panel.shape[1])
+    if not found.known.any():
+        return None
+    at = np.minimum(np.searchsorted(panel.page, ids), len(panel.page) - 1)
+    vectors = np.where((panel.page[at] == ids)[:, None], found.values[at], 0).astype(np.float32)
+    return related_pages(vectors, k)
+
+
+def _first_full(of_visit: Ints, n_rounds: int, n_pages: int) -> int:
+    """The first round that holds most pages; where none does, the fullest."""
+    held = np.bincount(of_visit, minlength=n_rounds)
+    return int(np.argmax(held > n_pages / 2)) if (held > n_pages / 2).any() else int(np.argmax(held))
+
+
+def _row_of(page: Ints, ids: Ints) -> Ints:
+    """Where each page stands among the pages of the world; -1 where it is not part of it."""
+    order = np.argsort(ids)
+    at = np.minimum(np.searchsorted(ids[order], page), len(ids) - 1)
+    return np.where(ids[order][at] == page, order[at], -1)
+
+
+def _numbered(timeline: Timeline, seen: Ints) -> tuple[Ints, LinkLists, Ints]:
+    """For every visit the number of its list, the lists with small ascending numbers for links, and what those stand for."""
+    used, number = np.unique(timeline.links[seen], return_inverse=True)
+    sizes = np.diff(timeline.sets.start)[used]
+    start = np.append(0, np.cumsum(sizes))
+    within = np.arange(start[-1]) - np.repeat(start[:-1], sizes)
+    ids = timeline.sets.links[np.repeat(timeline.sets.start[used], sizes) + within]
+    link, small = np.unique(ids, return_inverse=True)
+    owner = np.repeat(np.arange(len(used)), sizes)
+    order = np.lexsort((small, owner))
+    return number, LinkLists(start, small[order].astype(np.int32)), link
+
+
+def _versions(timeline: Timeline, seen: Ints, number: Ints) -> Ints:
+    """A number for what each visit showed: links and, where it is known, text."""
+    text = timeline.rows["text"].fill_null(0).to_numpy()
+    copy = timeline.latest[seen]
+    digest = np.where(copy >= 0, text[np.maximum(copy, 0)], 0)
+    return np.unique(np.stack([number, digest]), axis=1, return_inverse=True)[1].ravel()
+
+
+def _carried(version: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A page is as it was last seen, as far as anyone knows."""
+    for cycle in range(1, len(version)):
+        version[cycle] = np.where(version[cycle] < 0, version[cycle - 1], version[cycle])
+    return version
+
+
+def _first_shown(shows: NDArray[np.int32], baseline: Flags, sets: LinkLists, n_links: int) -> NDArray[np.int32]:
+    """The cycle that first shows each link; 0 also where a baseline does: what is read anew was not published anew."""
+    first_of_set = np.full(len(sets.sizes), np.iinfo(np.int32).max, np.int32)
+    for cycle in range(len(shows) - 1, -1, -1):
+        first_of_set[shows[cycle][shows[cycle] >= 0]] = cycle
+    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)
+    first = np.full(n_links, np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(first, sets.links, first_of_set[owner])
+    for cycle in np.flatnonzero(baseline.any(axis=1)).tolist():
+        for number in shows[cycle][baseline[cycle] & (shows[cycle] >= 0)]:
+            links = sets[number]
+            first[links[first[links] >= cycle]] = 0
+    first[first == np.iinfo(np.int32).max] = 0  # shown only by visits that were followed by another in the same cycle
+    return first

@@ -1,0 +1,245 @@
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from recrawl.errors import NotEnoughData, RecrawlError
+from recrawl.history import History
+from recrawl.history.plans import stored
+from recrawl.plan.default import FALLBACK, SHORT_FALLBACK, default_policy, recommend
+from recrawl.plan.explain import explain
+from recrawl.plan.formats import FORMATS, records
+from recrawl.plan.make import Request, chosen, make, matching, survey
+from recrawl.plan.score import scores, store
+from recrawl.policies import named
+from recrawl.policies.round_robin import RoundRobin
+from recrawl.policies.windowed_outdegree import WindowedOutdegree
+from recrawl.visits import Visit
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def page(name: str, host: str = "e.org") -> str:
+    return f"https://{host}/{name}"
+
+
+def daily(history: History, name: str, new_a_day: int, days: int, host: str = "e.org", status: int = 200) -> None:
+    """A page that gains so many links a day, and keeps them."""
+    history.add(
+        Visit(
+            url=page(name, host),
+            at=START + day * DAY,
+            status=status,
+            links=[page(f"{name}-{i}", host) for i in range(5 + new_a_day * day)] if status == 200 else None,
+        )
+        for day in range(days)
+    )
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Ten days: a lively page, a slow one, a quiet one, one that is gone, one that fails, one seen once."""
+    made = History.create(tmp_path_factory.mktemp("plan") / "history")
+    daily(made, "lively", 8, 10)
+    daily(made, "slow", 1, 10)
+    daily(made, "quiet", 0, 10)
+    daily(made, "other", 3, 10, host="f.org")
+    daily(made, "gone", 0, 10, status=404)
+    daily(made, "broken", 0, 10, status=503)
+    made.add([Visit(url=page("once"), at=START + 9 * DAY, links=[page("x")])])
+    return made
+
+
+NOW = START + 10 * DAY
+
+
+def urls_of(plan: object) -> list[str]:
+    return [url.removeprefix("https://") for url in plan.url.to_pylist()]  # type: ignore[attr-defined]
+
+
+def test_the_best_pages_come_first_and_pages_seen_once_before_them(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+    assert urls_of(plan) == ["e.org/once", "e.org/lively", "f.org/other"]
+    assert plan.reason[1] == "8.0 new links a visit over the last 9 visits"
+    assert plan.reason[0].startswith("visited once")
+    assert plan.expected[1] == 8.0
+
+
+def test_what_was_left_out_is_counted_by_cause(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(2, per_host=1, exclude=[page("slow")]), NOW)
+    assert urls_of(plan) == ["e.org/once", "f.org/other"]
+    assert plan.left_out == {"below cut": 2, "host cap": 1, "gone": 1, "excluded": 1}
+    assert sum(plan.left_out.values()) + len(plan) == plan.n_known == 7
+
+
+def test_gone_pages_come_back_only_when_asked_for(history: History) -> None:
+    assert "e.org/gone" not in urls_of(make(history, RoundRobin(), Request(99), NOW))
+    assert "e.org/gone" in urls_of(make(history, RoundRobin(), Request(99, retry_gone=True), NOW))
+
+
+def test_no_page_is_due_before_now_nor_sooner_than_the_gap(history: History) -> None:
+    for gap in (timedelta(0), timedelta(hours=5), timedelta(days=3)):
+        plan = make(history, RoundRobin(), Request(99, min_gap=gap), NOW)
+        now = np.datetime64(NOW.replace(tzinfo=None), "us")
+        assert (plan.due_at >= now).all()
+        seen = ~np.isnat(plan.last_visit_at)
+        assert (plan.due_at[seen] >= plan.last_visit_at[seen] + np.timedelta64(gap)).all()
+    assert make(history, RoundRobin(), Request(99, min_gap=3 * DAY), NOW).left_out["too soon"] == 6
+
+
+@pytest.mark.parametrize("budget", [0, 1, 7, 1000])
+def test_a_budget_is_never_exceeded(history: History, budget: int) -> None:
+    plan = make(history, named("bandit"), Request(budget), NOW)
+    assert len(plan) == min(budget, 6)
+    assert len(set(plan.page.tolist())) == len(plan)
+
+
+def test_a_negative_budget_is_refused(history: History) -> None:
+    with pytest.raises(ValueError, match="cannot be negative"):
+        make(history, RoundRobin(), Request(-1), NOW)
+
+
+def test_a_plan_for_an_earlier_day_does_not_see_what_came_later(history: History) -> None:
+    early = START + 4.5 * DAY
+    plan = make(history, WindowedOutdegree(), Request(5), early)
+    assert "e.org/once" not in urls_of(plan)
+    assert (plan.last_visit_at <= np.datetime64(early.replace(tzinfo=None))).all()
+
+
+def test_an_empty_history_is_a_clear_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NotEnoughData, match="no visits"):
+        make(History.create(tmp_path / "h"), RoundRobin(), Request(3), NOW)
+
+
+def test_the_yield_grows_with_the_budget_and_its_step_is_the_gain_at_the_cut(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+    assert (np.diff(plan.yield_by_budget) >= 0).all()
+    assert plan.gain_at_cut == pytest.approx(plan.yield_by_budget[3] - plan.yield_by_budget[2])
+
+
+def test_starving_pages_are_told_with_the_budget_that_would_reach_them(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(1), NOW + 40 * DAY)
+    assert plan.n_starving == 5
+    assert plan.budget_needed == 1  # six pages, a cycle a day, thirty days
+    assert make(history, RoundRobin(), Request(1, max_wait=2 * DAY), NOW + 40 * DAY).budget_needed == 3
+
+
+def test_patterns_are_prefixes_or_shell_patterns() -> None:
+    url = pa.array(["https://e.org/a?b=1", "https://e.org/ab", "https://f.org/(x)"])
+    assert matching(url, ["https://e.org/a"]).tolist() == [True, True, False]
+    assert matching(url, ["*/a?b=1"]).tolist() == [True, False, False]
+    assert matching(url, ["https://f.org/(x)"]).tolist() == [False, False, True]
+    assert matching(url, ["*"]).all()
+
+
+def test_records_have_the_keys_that_others_rely_on(history: History) -> None:
+    row = next(records(make(history, WindowedOutdegree(), Request(3), NOW)))
+    keys = "rank url host expected_new_links probability due_at last_visit_at reason"
+    assert set(keys.split()) <= set(row)
+    assert row["due_at"] == "2026-01-15T00:00:00Z"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_every_page_in_order(history: History, name: str) -> None:
+    plan = make(history, WindowedOutdegree(), Request(4), NOW)
+    text = b"".join(FORMATS[name](plan)).decode()
+    places = [text.index(url) for url in plan.url.to_pylist()]
+    assert places == sorted(places)
+
+
+def test_formats_are_what_the_crawlers_take(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+
+    def written(name: str) -> list[str]:
+        return b"".join(FORMATS[name](plan)).decode().splitlines()
+
+    items = [json.loads(line) for line in written("urlfrontier")]
+    dates = [int(item["known"]["refetchableFromDate"]) for item in items]
+    assert dates == sorted(dates)
+    assert min(dates) > NOW.timestamp()
+    assert items[2]["known"]["info"] == {"url": page("other", "f.org"), "key": "f.org", "crawlID": "DEFAULT"}
+    assert written("heritrix")[1] == f"F+ {page('lively')}"
+    assert written("nutch")[1].split("\t")[1:] == ["nutch.score=8.0000", "nutch.fetchInterval=1"]
+    first, second = (json.loads(line) for line in written("scrapy")[:2])
+    assert first["priority"] > second["priority"]
+    assert first["meta"]["recrawl"]["plan"] == plan.id
+
+
+def test_a_spreadsheet_runs_no_formula(history: History) -> None:
+    plan = make(history, WindowedOutdegree(), Request(1), NOW)
+    bad = plan.__class__(**plan.__dict__ | {"reason": ["=HYPERLINK(1)"]})
+    rows = list(csv.DictReader(io.StringIO(b"".join(FORMATS["csv"](bad)).decode())))
+    assert rows[0]["reason"] == "'=HYPERLINK(1)"
+
+
+def test_plans_are_kept_once_and_scored_by_what_came(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    daily(history, "lively", 8, 6)
+    daily(history, "slow", 1, 6)
+    daily(history, "quiet", 0, 6)
+    plan = make(history, WindowedOutdegree(), Request(2), START + 5.5 * DAY)
+    for _ in range(2):
+        store(history, plan)
+    assert stored(history.store.folder).num_rows == 2
+    assert next(scores(history)).visited == 0
+    links = [page(f"lively-{i}") for i in range(52)]
+    history.add([Visit(url=page("lively"), at=START + 6 * DAY, links=links)])
+    history.add([Visit(url=page("quiet"), at=START + 6 * DAY, links=[page(f"quiet-{i}") for i in range(5)])])
+    (score,) = scores(History.open(tmp_path / "h"))
+    assert (score.planned, score.visited, score.found, score.hits) == (2, 1, 7, 1)
+    assert score.expected == pytest.approx(8.0)
+    assert score.round_robin_visited >= 1
+    assert next(scores(history, horizon=timedelta(hours=1))).visited == 0
+
+
+def test_a_visit_counts_for_the_last_plan_before_it(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    daily(history, "lively", 8, 8)
+    for day in (3.5, 5.5):
+        store(history, make(history, RoundRobin(), Request(1), START + day * DAY))
+    first, second = scores(history)
+    assert (first.visited, second.visited) == (1, 1)
+    assert first.until <= second.made_at
+
+
+def test_explain_tells_what_would_have_to_change(history: History) -> None:
+    situation = survey(history.as_of(NOW), WindowedOutdegree())
+    told = explain(situation, Request(3), page("slow"), NOW)
+    assert not told.is_picked
+    assert told.rank == 4
+    assert "a budget of 4 pages would reach it" in told.what_would_change
+    assert (told.n_visits, told.n_hits, told.n_new_links) == (10, 9, 9)
+    assert explain(situation, Request(4), page("slow"), NOW).is_picked
+    capped = explain(situation, Request(3, per_host=1), page("lively"), NOW)
+    assert capped.cause == "host cap"
+    assert "--per-host" in capped.what_would_change
+    assert explain(situation, Request(3), page("gone"), NOW).cause == "gone"
+    with pytest.raises(RecrawlError, match="never visited"):
+        explain(situation, Request(3), page("nowhere"), NOW)
+
+
+def test_explain_and_plan_agree(history: History) -> None:
+    situation = survey(history.as_of(NOW), named("windowed-clique"))
+    plan = chosen(situation, Request(3), NOW)
+    for url in situation.world.url.to_pylist():
+        told = explain(situation, Request(3), url, NOW)
+        assert told.is_picked == (url in plan.url.to_pylist())
+
+
+def test_without_a_recommendation_the_length_of_the_history_decides(history: History, tmp_path: Path) -> None:
+    assert default_policy(history).policy == SHORT_FALLBACK
+    longer = History.create(tmp_path / "h")
+    daily(longer, "lively", 1, 20)
+    assert default_policy(longer).policy == FALLBACK
+    recommend(longer.store.folder, {"policy": "bandit", "every": "crawl", "settings": {"window": 28}})
+    found = default_policy(longer)
+    assert (found.policy, found.settings) == ("bandit", {"window": 28})
+    assert default_policy(longer, "7d").policy == SHORT_FALLBACK
+    (longer.store.folder / "tuned.json").write_text("{damaged")
+    assert default_policy(longer).policy == FALLBACK

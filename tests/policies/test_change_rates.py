@@ -1,0 +1,69 @@
+"""Rates kept up to date visit by visit, against the whole history of a page solved by Brent's method."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from made_visits import Stage, days, made_visits, unseen
+from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.change_rates import ChangeRates
+
+
+class Learner(Policy):
+    """Learns the rates, and chooses nothing."""
+
+    def start(self, pages: Pages) -> None:
+        self.rates = ChangeRates(pages)
+
+    def observe(self, visits: Visits) -> None:
+        self.rates.observe(visits)
+
+    def choose(self, pages: Pages, budget: Budget, now: object) -> Choice:
+        return Choice(np.empty(0, np.int64), np.empty(0))
+
+
+def by_brent(changed: list[float], quiet: list[float]) -> float:
+    """The rate with the two invented intervals of half a day, within its bounds."""
+    tc, tu = [*changed, 0.5], sum(quiet) + 0.5
+
+    def difference(rate: float) -> float:
+        return sum(t / math.expm1(rate * t) if rate * t < 700 else 0.0 for t in tc) - tu
+
+    return min(max(float(brentq(difference, 1e-9, 100.0, xtol=1e-14)), 0.0005), 7.0)
+
+
+def test_without_history_a_page_changes_ln_2_times_in_half_a_day() -> None:
+    assert ChangeRates(unseen(2)).per_day.tolist() == pytest.approx([math.log(2) / 0.5] * 2)
+
+
+def test_rates_equal_those_of_the_whole_history_solved_by_brent() -> None:
+    random = np.random.default_rng(3)
+    learner, n, day = Learner(), 25, 0.0
+    stage = Stage(learner, unseen(n)).first(days(0))
+    seen = [0.0] * n
+    changed: list[list[float]] = [[] for _ in range(n)]
+    quiet: list[list[float]] = [[] for _ in range(n)]
+    for _ in range(60):
+        day += float(random.choice([0.04, 0.5, 1.0]))
+        page = np.sort(random.choice(n, 8, replace=False)).tolist()
+        what = [int(random.random() < p / n) for p in page]
+        answered = (random.random(8) < 0.9).tolist()
+        stage.see(made_visits(days(day), page, changed=what, answered=answered))
+        for p, c, a in zip(page, what, answered, strict=True):
+            if a:
+                (changed if c else quiet)[p].append(day - seen[p])
+                seen[p] = day
+    expected = [by_brent(c, q) for c, q in zip(changed, quiet, strict=True)]
+    assert learner.rates.per_day.tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_new_way_of_reading_begins_anew_and_counts_for_nothing() -> None:
+    learner = Learner()
+    stage = Stage(learner, unseen(1)).first(days(0))
+    stage.see(made_visits(days(3), [0], changed=-1))
+    stage.see(made_visits(days(4), [0], changed=1))
+    assert learner.rates.per_day[0] == pytest.approx(by_brent([1.0], []))

@@ -1,0 +1,139 @@
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recrawl.policies import ALL, Budget, Cause, Choice, Pages, Policy, Visits, named
+from recrawl.policies.round_robin import RoundRobin
+from recrawl.testing import check_choice, check_generated, check_policy, tiny_world
+from recrawl.world import FAILED, GONE, NOTHING
+
+NAMES = [policy.name for policy in ALL]
+N_GENERATED = 10_000
+QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2}  # so that short histories train, and forget
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_policy_keeps_the_contract(name: str) -> None:
+    check_policy(lambda: named(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_policies_that_train_at_once_keep_the_contract(name: str) -> None:
+    check_policy(lambda: named(name, **QUICK))
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred(number: int) -> None:
+    check_generated(lambda: named(NAMES[number], **QUICK), -(-N_GENERATED // len(NAMES)), seed=number)
+
+
+class Spoilt(RoundRobin):
+    """Round robin with one fault."""
+
+    def __init__(self, fault: Callable[[Choice, Pages], Choice]) -> None:
+        self.fault = fault
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        return self.fault(super().choose(pages, budget, now), pages)
+
+
+def with_page(choice: Choice, page: Any) -> Choice:
+    page = np.asarray(page, np.int64)
+    n = np.zeros(len(page))
+    return Choice(page, n, "because")
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (lambda c, p: with_page(c, np.arange(len(p))), "9 pages chosen with a budget of 3"),
+        (lambda c, p: with_page(c, np.zeros(len(c))), "a page was chosen twice"),
+        (lambda c, p: with_page(c, np.arange(len(c)) + len(p)), "of 9 pages these were chosen"),
+        (lambda c, p: with_page(c, np.arange(len(c))), "barred pages were chosen: .1"),
+        (lambda c, p: replace(c, cause=np.full(len(p), Cause.PICKED, np.int8)), "do not say whether they were picked"),
+        (lambda c, p: replace(c, score=c.score[:-1]), "score has 2 entries for 3 pages"),
+        (lambda c, p: replace(c, detail={"hours": c.score[1:]}), "hours has 2 entries for 3 pages"),
+        (lambda c, p: replace(c, reason=("a",)), "1 reasons for 3 pages"),
+        (lambda c, p: replace(c, reason=" "), "chosen for no reason"),
+        (lambda c, p: replace(c, reason="{nobody}"), "nobody"),
+        (lambda c, p: replace(c, expected=c.score - 1e9), "fewer than 0 new links"),
+    ],
+)
+def test_a_fault_is_told_in_a_sentence(fault: Callable[[Choice, Pages], Choice], sentence: str) -> None:
+    with pytest.raises(AssertionError, match=sentence):
+        check_policy(lambda: Spoilt(fault))
+
+
+class Careless(RoundRobin):
+    """Changes what it is given."""
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        pages.n_visits += 1
+        return super().choose(pages, budget, now)
+
+
+class Forgetful(RoundRobin):
+    """Keeps something that `start` should have cleared."""
+
+    n = 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        self.n += 1
+        choice = super().choose(pages, budget, now)
+        return replace(choice, score=choice.score + self.n)
+
+
+class Whimsical(RoundRobin):
+    """Draws from a source of chance without a seed."""
+
+    def __init__(self) -> None:
+        self.chance = np.random.default_rng()
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        choice = super().choose(pages, budget, now)
+        return replace(choice, score=self.chance.random(len(choice)))
+
+
+class Meddler(RoundRobin):
+    """Changes the visits that it is shown."""
+
+    def observe(self, visits: Visits) -> None:
+        visits.page[:] = 0
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (Careless, "changed the pages"),
+        (Forgetful, "a used policy does not choose like a new one"),
+        (Whimsical, "two new policies choose differently"),
+        (Meddler, "changed the visits"),
+    ],
+)
+def test_a_policy_that_cannot_be_trusted_is_found_out(make: type[Policy], sentence: str) -> None:
+    with pytest.raises(AssertionError, match=sentence):
+        check_policy(make)
+
+
+def test_caps_are_checked() -> None:
+    pages = Pages.unseen(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    choice = with_page(RoundRobin().choose(pages, Budget(0), datetime.now().astimezone()), [0, 1, 2])
+    check_choice(choice, pages, Budget(3, per_host=2, per_site=2))
+    for budget in (Budget(3, per_host=1), Budget(3, per_site=1)):
+        with pytest.raises(AssertionError, match=r"pages of one .* chosen, 1 are allowed"):
+            check_choice(choice, pages, budget)
+
+
+def test_a_tiny_world_is_what_it_was_made_from() -> None:
+    world = tiny_world([[{10}, {20, 21}, NOTHING], [{10, 30}, FAILED, {21, 31}], [{30}, {32}, GONE]])
+    assert world.discoverable == 3
+    assert world.n_cycles == 2
+    assert world.link.tolist() == [10, 20, 21, 30, 31, 32]
+    assert world.first_shown.tolist() == [0, 0, 0, 1, 1, 2]
+    assert [world.link[world.sets[number]].tolist() for number in world.shows[1][[0, 2]]] == [[10, 30], [21, 31]]
+    assert world.shows[2][2] == GONE
+    assert world.version[:, 1].tolist() == [world.shows[0][1], world.shows[0][1], world.shows[2][1]]

@@ -1,0 +1,79 @@
+"""A made-up history with failures, gaps, stragglers and overlap: as plain records, as the slow version has it, and as a world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from making import imported, jsonl
+from recrawl.synth import Activity, Settings, visits
+from recrawl.world import World, record
+from replay.slow import SlowWorld, slow_world
+
+WEB = Settings(
+    pages=40,
+    rounds=42,
+    every=timedelta(hours=5),
+    rhythm=True,
+    seed=3,
+    terms=False,
+    failure_rate=0.04,
+    death_rate=0.05,
+    pages_per_site=10,
+    pages_per_section=5,
+    sharing=1.0,
+    topic_weight=0.2,
+    section_weight=0.6,
+    links_per_page=12,
+    internal=Activity(0.1, (20, 0.5), 60.0, 1.0),
+)
+ENDS = [WEB.start + (number + 0.5) * WEB.every for number in range(WEB.rounds)]
+
+
+@dataclass(frozen=True)
+class Made:
+    """One web, told in three ways."""
+
+    records: list[dict[str, Any]]
+    ends: list[datetime]
+    slow: SlowWorld
+    world: World
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The first round holds only every third page; later one visit in twenty was never made."""
+    records = with_twins(plain_records(np.random.default_rng(8)))
+    history = imported(tmp_path_factory.mktemp("replay"), jsonl(records))[1]
+    plain = [each | {"at": datetime.fromisoformat(each["at"])} for each in records]
+    return Made(plain, ENDS, slow_world(plain, ENDS), record(history, ENDS))
+
+
+def plain_records(chance: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """The visits of the web, as far as they were made; of a copy that nobody has "not modified" is never said."""
+    with_copy = set()
+    for i, visit in enumerate(visits(WEB)):
+        made = chance.random() < (0.3 if i < WEB.pages else 0.95)
+        if not made or (visit.status == 304 and visit.url not in with_copy):
+            continue
+        told: dict[str, Any] = {"url": visit.url, "at": visit.at.isoformat(), "status": visit.status}
+        if visit.status == 200:
+            told |= {"links": list(visit.links or ()), "text_digest": visit.text_digest}
+            with_copy.add(visit.url)
+        yield told
+
+
+def with_twins(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every other page has a twin that shows most of its links, so that pages overlap."""
+    found = list(records)
+    for told in found[:]:
+        kind = len(told["url"]) % 4
+        if kind < 2:
+            links = {"links": [link for link in told["links"] if len(link) % 7 > kind]} if "links" in told else {}
+            found.append({**told, "url": told["url"].partition("?")[0] + "?twin", **links})
+    return found

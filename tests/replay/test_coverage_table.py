@@ -1,0 +1,66 @@
+"""Coverage on real crawls beside what an independent, simple implementation of the papers' definitions got."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recrawl.history import History
+from recrawl.policies import Budget, named
+from recrawl.replay import replay
+from recrawl.world import World, record
+from shared_data import DATA, MISSING
+
+pytestmark = pytest.mark.skipif(not (DATA / "visits.py").exists(), reason=MISSING)
+
+#: How far the order of pages alone, through ties and first visits, moves the coverage; and 0.02 at least.
+TOLERANCE = {
+    "round-robin": 0.03,
+    "windowed-outdegree": 0.05,
+    "set-cover": 0.06,
+    "windowed-clique": 0.04,
+    "regression": 0.04,
+    "regression-round-robin": 0.02,
+    "bandit": 0.02,
+    "oracle": 0.02,
+}
+HOURLY_12 = (0.671, 0.707, 0.677, 0.749, 0.883, 0.887, 0.892, 0.950)
+DAILY_13 = (0.285, 0.651, 0.658, 0.666, 0.663, 0.657, 0.653, 0.749)
+
+
+def world_of(corpus: str, folder: Path) -> World:
+    reader = [sys.executable, DATA / "visits.py", corpus, "--no-terms"]
+    importer = [sys.executable, "-m", "recrawl.cli", "import", "-", "--workers", "1", "--history", folder]
+    with subprocess.Popen(reader, stdout=subprocess.PIPE) as records:
+        subprocess.run(importer, stdin=records.stdout, check=True, capture_output=True, timeout=400)
+    return record(History.open(folder))
+
+
+def coverages(world: World, budget: int, window: int) -> dict[str, float]:
+    found = {}
+    for name in TOLERANCE:
+        rows = replay(world, named(name, window=window), Budget(budget))
+        found[name] = sum(row["found"] for row in rows) / world.discoverable
+    return found
+
+
+def test_hourly_news_are_covered_as_the_papers_definitions_say(tmp_path: Path) -> None:
+    world = world_of("news_hourly_2025-03", tmp_path / "h")
+    assert (world.n_pages, world.n_cycles + 1, world.discoverable) == (117, 715, 83_896)
+    found = coverages(world, 12, window=168)
+    for expected, (name, coverage) in zip(HOURLY_12, found.items(), strict=True):
+        assert coverage == pytest.approx(expected, abs=TOLERANCE[name]), name
+    predicting = [found[name] for name in ("regression", "regression-round-robin", "bandit")]
+    assert found["oracle"] > max(predicting)
+    assert min(predicting) > found["windowed-clique"] > found["windowed-outdegree"] > found["round-robin"]
+
+
+def test_daily_news_are_covered_as_the_papers_definitions_say(tmp_path: Path) -> None:
+    world = world_of("news_daily_2025", tmp_path / "h")
+    assert (world.n_pages, world.n_cycles + 1, world.discoverable) == (132, 357, 532_324)
+    found = coverages(world, 13, window=28)
+    for expected, (name, coverage) in zip(DAILY_13, found.items(), strict=True):
+        assert coverage == pytest.approx(expected, abs=TOLERANCE[name]), name

@@ -1,0 +1,37 @@
+from datetime import timedelta
+
+import pytest
+
+from recrawl.history import History
+from recrawl.plan.default import default_policy, recommend
+from recrawl.policies.base import Budget
+from recrawl.replay.summary import summarise
+from recrawl.replay.tune import tune
+from recrawl.synth import Settings, batches
+from recrawl.world import World, record
+
+
+@pytest.fixture(scope="module")
+def hourly(tmp_path_factory: pytest.TempPathFactory) -> tuple[History, World]:
+    history = History.create(tmp_path_factory.mktemp("tune") / "history")
+    for batch in batches(Settings(pages=60, rounds=40, every=timedelta(hours=6), rhythm=True, terms=False)):
+        history.append(batch)
+    return history, record(history)
+
+
+def test_the_policy_that_found_most_is_recommended_and_planned_with(hourly: tuple[History, World]) -> None:
+    history, world = hourly
+    found = tune(world, Budget(6), ("round-robin", "windowed-outdegree", "bandit"), window=20)
+    coverage = {run.policy: summarise(run).coverage for run in found.runs}
+    assert found.best.policy == max(coverage, key=lambda name: coverage[name] or 0)
+    assert found.against_next is not None
+    recommend(history.store.folder, found.record("crawl"))
+    chosen = default_policy(history)
+    assert chosen.policy == found.best.policy
+    assert "recrawl tune recommended" in chosen.why
+
+
+def test_a_single_candidate_has_nothing_to_be_compared_with(hourly: tuple[History, World]) -> None:
+    found = tune(hourly[1], Budget(6), ("round-robin",))
+    assert found.against_next is None
+    assert found.against_round_robin is None
