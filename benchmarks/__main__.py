@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import disk, features, novelty, outlinks, related, start, warc_import
+from benchmarks import disk, features, novelty, outlinks, plan, rates, related, replay, start, warc_import
 from benchmarks.measure import Row
 
 
@@ -25,6 +25,9 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from related.run(pages)
     yield from features.run(pages)
     yield from outlinks.run(pages)
+    yield from rates.run(50_000 if quick else rates.A_MILLION)
+    yield from replay.run(*((500, 60, 20) if quick else (replay.PAGES, replay.CYCLES, replay.FETCHES)))
+    yield from plan.run(20_000 if quick else plan.A_MILLION)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ def made_visits(
         is_first=each(changed, np.int64) < 0,
         answered=seen,
         gone=each(gone, np.bool_),
+        failed=~seen & ~each(gone, np.bool_),
         changed=np.where(seen, each(changed, np.int8), -1).astype(np.int8),
         n_new_since=np.where(seen, each(n_new_since, np.int32), -1).astype(np.int32),
         updated=np.where(seen, each(updated, np.int8), -1).astype(np.int8),

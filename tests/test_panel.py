@@ -6,7 +6,7 @@ import pytest
 
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.panel import BASE, build, by_crawl, by_period, by_times, parse_period
+from recrawl.panel import BASE, build, by_crawl, by_period, by_times, has_ended, parse_period
 from recrawl.visits import Visit
 
 START = datetime(2026, 1, 1, 3, tzinfo=UTC)
@@ -109,3 +109,30 @@ def test_absurd_rounds_are_refused(history: History) -> None:
         parse_period("0.0000001s")
     with pytest.raises(ValueError, match="time without zone"):
         build(history, "2026-01-01T00:00,2026-01-02T00:00")
+
+
+def visited(folder: Path, *days: float) -> History:
+    history = History.create(folder)
+    history.add([seen(A, 24 * day - 3, "1") for day in days])
+    return history
+
+
+def test_a_period_whose_newest_visit_comes_earlier_than_usual_has_not_ended(tmp_path: Path) -> None:
+    daily = visited(tmp_path / "daily", *(day + 0.5 for day in range(24)))
+    assert not has_ended(daily.timeline, "7d"), "three weeks and three days"
+    assert has_ended(daily.timeline, "1d")
+    assert has_ended(daily.timeline, "8d"), "three times eight"
+    assert not has_ended(daily.as_of(START + timedelta(days=16)).timeline, timedelta(days=7))
+
+
+def test_a_period_that_is_always_visited_early_has_ended(tmp_path: Path) -> None:
+    weekly = visited(tmp_path / "weekly", *(7 * week + 0.2 for week in range(5)))
+    assert has_ended(weekly.timeline, "7d")
+    assert has_ended(visited(tmp_path / "gaps", 0.2, 7.3, 28.2).timeline, "7d"), "weeks without a visit say nothing"
+
+
+def test_crawls_times_and_single_periods_have_ended(history: History, tmp_path: Path) -> None:
+    assert has_ended(history.timeline, "crawl")
+    assert has_ended(history.timeline, [START + timedelta(hours=h) for h in (2, 26, 500)])
+    assert has_ended(visited(tmp_path / "one", 0.2, 0.3).timeline, "7d")
+    assert has_ended(History.create(tmp_path / "empty").timeline, "7d")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recrawl.policies.base import Flags, Floats, Ints, LinkLists, Pages, Visits, moment
 from recrawl.policies.pairs import slot
-from recrawl.world import GONE, NOTHING, World
+from recrawl.world import FAILED, GONE, NOTHING, UNREAD, World
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Crawler:
         self.world = world
         self.cycle = 0
         self.pages: Pages = world.pages()
-        self.known: Flags = np.zeros(len(world.link), np.bool_)
+        self.known: Flags = world.first_shown == 0  # all that the first crawl showed
         self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
-        self.version = np.full(world.n_pages, -1, np.int32)
+        self.version = np.full(world.n_pages, -1, np.int64)
         self.read_anew: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
         self.on_page = PageLinks()
         self.first = self._visit(np.arange(world.n_pages), recorded_only=True)
@@ -56,20 +56,21 @@ class Crawler:
             page, shows = page[shows != NOTHING], shows[shows != NOTHING]
         answered = shows >= 0
         number = np.where(answered, shows, 0)
-        self._reread(now)
+        self.read_anew |= world.is_baseline[now]
         shown = LinkLists(*_lists(world.sets.start, world.sets.links, number, answered))
-        # In the first crawl nothing is new: it is what all later ones are compared with.
-        unknown = _unknown(shown.start, shown.links, self.known if now else np.ones_like(self.known))
+        unknown = _unknown(shown.start, shown.links, self.known)
         new = LinkLists(*unknown)
-        found = np.unique(new.links if now else shown.links)
+        found = np.unique(new.links)
         self.known[found] = True
-        before = self.copy[page]
+        before, version, last_version = self.copy[page], world.version[now][page], self.version[page]
+        version = np.where(shows == NOTHING, -1, version)  # nobody looked: it is only carried forward
+        is_seen = answered | (shows == UNREAD)
         comparable = answered & (before >= 0) & ~self.read_anew[page]
-        self.read_anew[page[answered]] = False
+        may_compare = is_seen & (version >= 0) & (last_version >= 0) & ~self.read_anew[page]
+        self.read_anew[page[is_seen]] = False
         older = _lists(world.sets.start, world.sets.links, np.maximum(before, 0), comparable)
         n_new_since = _n_missing(shown.start, shown.links, *older)
-        version = world.version[now][page]
-        changed = np.where(comparable, version != self.version[page], -1).astype(np.int8)
+        changed = np.where(may_compare, version != last_version, -1).astype(np.int8)
         updated = np.where(comparable, self.on_page.add(page, shown.start, shown.links) > 0, -1).astype(np.int8)
         visits = Visits(
             at=at,
@@ -78,27 +79,21 @@ class Crawler:
             is_first=self.pages.n_visits[page] == 0,
             answered=answered,
             gone=shows == GONE,
+            failed=(shows == FAILED) | (shows == NOTHING),
             changed=changed,
             n_new_since=np.where(comparable, n_new_since, -1).astype(np.int32),
             updated=updated,
             shown=shown,
             new=new,
-            n_found=len(found) if now else 0,
+            n_found=len(found),
         )
         self.pages.note(visits)
         self.copy[page[answered]] = shows[answered]
-        self.version[page[answered]] = version[answered]
+        self.version[page[is_seen & (version >= 0)]] = version[is_seen & (version >= 0)]
         published = world.time[np.maximum(world.first_shown[found], 0)]
         ages = (world.time[now] - published) / 3.6e9
         counted = world.first_shown[found] > 0
         return Found(visits, ages[counted])
-
-    def _reread(self, now: int) -> None:
-        """What a page shows that is read in a new way was there before: it is known, not new."""
-        is_baseline = self.world.is_baseline[now]
-        self.read_anew |= is_baseline
-        for number in self.world.shows[now][is_baseline & (self.world.shows[now] >= 0)]:
-            self.known[self.world.sets[number]] = True
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""

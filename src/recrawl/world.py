@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from recrawl.related import Related
 
 _NO_ARRAYS = {"url", "sets", "related"}
-NOTHING, GONE, FAILED = -1, -2, -3  #: no record of the page in this cycle; 404 or 410; any other failure
+#: No record of the page in this cycle; 404 or 410; any other failure; seen, but its links are not known.
+NOTHING, GONE, FAILED, UNREAD = -1, -2, -3, -4
+_MIX = (np.int64(-7046029254386353131), np.int64(-4417276706812531889))  # odd numbers, to mix digests
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class World:
     site: Ints
     host: Ints
     time: Ints  # the end of each cycle, microseconds UTC
-    shows: NDArray[np.int32]  # which list of `sets`; or NOTHING, GONE, FAILED
-    version: NDArray[np.int32]  # of the page's content, as far as anyone looked: equal numbers, equal content
+    shows: NDArray[np.int32]  # which list of `sets`; or NOTHING, GONE, FAILED, UNREAD
+    version: Ints  # of the page's content, as far as anyone looked: equal numbers, equal content; -1: not known
     is_baseline: Flags  # the way the page is read changed since the cycle before: its links are known, not new
     sets: LinkLists
     link: Ints  # ids in the history of the numbered links
@@ -126,7 +128,7 @@ def record(
     links, and all cycles from the first visit on, as a plan needs them. `n_related`: also so many related pages of each, by the
     texts that were known before cycle 1 (for a plan: that are known now).
     """
-    timeline = history.timeline
+    timeline = history.slim_timeline
     rounds = rounds_of(timeline, every)
     in_cycle = rounds.of_visit >= 0
     readable = in_cycle & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
@@ -138,19 +140,22 @@ def record(
     url = history.urls_of(ids).cast(pa.string())
     by_name = pc.sort_indices(url).to_numpy()
     ids, url = ids[by_name], url.take(pa.array(by_name))
-    first = 0 if everything else _first_full(rounds.of_visit[readable], len(rounds.ends), len(ids))
+    first = 0 if everything else _first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
     cycle = np.maximum(rounds.of_visit - first, 0)
     shape = (len(rounds.ends) - first, len(ids))
     row = _row_of(timeline.page, ids)
     shows = np.full(shape, NOTHING, np.int32)
-    for outcome, mark in ((Outcome.FAILED, FAILED), (Outcome.GONE, GONE)):
-        visited = np.flatnonzero(in_cycle & (row >= 0) & (timeline.outcome == outcome))
+    unread = in_cycle & (timeline.links < 0) & (timeline.outcome <= Outcome.UNCHANGED)
+    marks = ((timeline.outcome == Outcome.FAILED, FAILED), (timeline.outcome == Outcome.GONE, GONE), (unread, UNREAD))
+    for which, mark in marks:
+        visited = np.flatnonzero(in_cycle & (row >= 0) & which)
         shows[cycle[visited], row[visited]] = mark
     seen = np.flatnonzero(readable)  # ordered by page and time: the last one of a cycle is written last
     number, sets, link = _numbered(timeline, seen)
     shows[cycle[seen], row[seen]] = number
-    version = np.full(shape, -1, np.int32)
-    version[cycle[seen], row[seen]] = _versions(timeline, seen, number)
+    version = np.full(shape, -1, np.int64)
+    shown = np.flatnonzero((readable | unread) & (row >= 0))
+    version[cycle[shown], row[shown]] = _versions(timeline, shown)
     baseline = np.zeros(shape, np.bool_)
     marked = np.flatnonzero(timeline.baseline & in_cycle & (row >= 0))
     baseline[cycle[marked], row[marked]] = True
@@ -167,7 +172,7 @@ def record(
         is_baseline=baseline,
         sets=sets,
         link=link,
-        first_shown=_first_shown(shows, baseline, sets, len(link)),
+        first_shown=_first_shown(shows, baseline, sets, number[cycle[seen] == 0], len(link)),
         related=_related(history, every, -1 if everything else first, ids, n_related) if n_related else None,
     )
 
@@ -188,9 +193,10 @@ def _related(
     return related_pages(vectors, k)
 
 
-def _first_full(of_visit: Ints, n_rounds: int, n_pages: int) -> int:
+def _first_full(page: Ints, of_visit: Ints, n_rounds: int) -> int:
     """The first round that holds most pages; where none does, the fullest."""
-    held = np.bincount(of_visit, minlength=n_rounds)
+    once = np.append(True, (page[1:] != page[:-1]) | (of_visit[1:] != of_visit[:-1]))  # ordered by page and time
+    held, n_pages = np.bincount(of_visit[once], minlength=n_rounds), 1 + int((page[1:] != page[:-1]).sum())
     return int(np.argmax(held > n_pages / 2)) if (held > n_pages / 2).any() else int(np.argmax(held))
 
 
@@ -214,26 +220,38 @@ def _numbered(timeline: Timeline, seen: Ints) -> tuple[Ints, LinkLists, Ints]:
     return number, LinkLists(start, small[order].astype(np.int32)), link
 
 
-def _versions(timeline: Timeline, seen: Ints, number: Ints) -> Ints:
-    """A number for what each visit showed: links and, where it is known, text."""
-    text = timeline.rows["text"].fill_null(0).to_numpy()
-    copy = timeline.latest[seen]
-    digest = np.where(copy >= 0, text[np.maximum(copy, 0)], 0)
-    return np.unique(np.stack([number, digest]), axis=1, return_inverse=True)[1].ravel()
+def _versions(timeline: Timeline, shown: Ints) -> Ints:
+    """A number for what each visit showed: its links and its text, or its bytes where neither is known; -1 where nothing is."""
+    copy = timeline.latest[shown]
+    content = np.zeros(len(shown), np.int64)
+    for name in ("payload", "text"):
+        column = timeline.rows[name]
+        known = np.asarray(column.is_valid())[np.maximum(copy, 0)] & (copy >= 0)
+        content = np.where(known, column.fill_null(0).to_numpy()[np.maximum(copy, 0)], content)
+    links = timeline.links[shown]
+    digest = np.where(links >= 0, timeline.sets.digest[np.maximum(links, 0)] if len(timeline.sets.digest) else 0, 0)
+    mixed = (content * _MIX[0]) ^ (digest * _MIX[1])
+    return np.where((content == 0) & (links < 0), -1, mixed & np.int64(2**62 - 1))
 
 
-def _carried(version: NDArray[np.int32]) -> NDArray[np.int32]:
+def _carried(version: Ints) -> Ints:
     """A page is as it was last seen, as far as anyone knows."""
     for cycle in range(1, len(version)):
         version[cycle] = np.where(version[cycle] < 0, version[cycle - 1], version[cycle])
     return version
 
 
-def _first_shown(shows: NDArray[np.int32], baseline: Flags, sets: LinkLists, n_links: int) -> NDArray[np.int32]:
-    """The cycle that first shows each link; 0 also where a baseline does: what is read anew was not published anew."""
+def _first_shown(
+    shows: NDArray[np.int32], baseline: Flags, sets: LinkLists, at_first: Ints, n_links: int
+) -> NDArray[np.int32]:
+    """The cycle that first shows each link; 0 also where a baseline does: what is read anew was not published anew.
+
+    `at_first` are the lists of all visits of cycle 0, also of those that a later one of the same cycle replaced.
+    """
     first_of_set = np.full(len(sets.sizes), np.iinfo(np.int32).max, np.int32)
     for cycle in range(len(shows) - 1, -1, -1):
         first_of_set[shows[cycle][shows[cycle] >= 0]] = cycle
+    first_of_set[at_first] = 0
     owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)
     first = np.full(n_links, np.iinfo(np.int32).max, np.int32)
     np.minimum.at(first, sets.links, first_of_set[owner])

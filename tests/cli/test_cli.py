@@ -143,12 +143,13 @@ def test_compact_keeps_everything(history: str) -> None:
     assert before | {"bytes": None} == after | {"bytes": None}
 
 
-def test_the_demo_ends_in_three_lines_that_tell_what_to_look_at(tmp_path: Path) -> None:
+def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150"])
     assert result.exit_code == 0, result.output
     lines = result.stdout.strip().splitlines()
-    assert len(lines) == 3
-    assert (tmp_path / "demo" / "report.html").exists()
+    assert len(lines) == 5
+    for made in ("report.html", "replay.html", "lively/plans"):
+        assert (tmp_path / "demo" / made).exists()
     again = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150", "--json"])
     assert json.loads(again.stdout)["visits"] > 1500
 

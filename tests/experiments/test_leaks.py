@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -75,17 +76,16 @@ def memorable(tmp_path_factory: pytest.TempPathFactory) -> History:
     return history_of(tmp_path_factory.mktemp("memorable"), 9, lambda i, r: words(i), links)
 
 
+QUICK = Settings(links=("external",), seeds=(0,), quick=True, trees=20, history=1, n_jobs=1)
+
+
 def settings(*parts: str, **more: Any) -> Settings:
-    return Settings(
-        **{"links": ("external",), "parts": parts, "seeds": (0,), "quick": True, "trees": 30, "n_jobs": 1} | more
-    )
+    return replace(QUICK, parts=parts, **more)
 
 
 @pytest.fixture(scope="module")
 def ladder(told_later: History) -> Evaluation:
-    return evaluate(
-        told_later, panel.build(told_later), settings("features", "importance", "history", history=1, trees=20)
-    )
+    return evaluate(told_later, panel.build(told_later), settings("features", "importance", "history"))
 
 
 def test_text_of_later_rounds_does_not_tell_the_link_change_rate(ladder: Evaluation) -> None:
@@ -109,19 +109,18 @@ def test_text_before_the_predicted_round_does_tell_of_it(ladder: Evaluation) -> 
 
 def test_the_first_rounds_features_do_not_change_with_what_comes_later(told_later: History) -> None:
     whole = panel.build(told_later)
+
+    def first(n_rounds: int) -> Any:
+        known = gathered(told_later, whole.window(0, n_rounds), settings("features"))
+        return known.first.matrix(FEATURE_SETS["SPsem+SN"], 1)
+
     for n_rounds in (2, 4):
-        short = whole.window(0, n_rounds)
-        np.testing.assert_array_equal(
-            *(
-                gathered(told_later, known, settings("features")).first.matrix(FEATURE_SETS["SPsem+SN"], 1)
-                for known in (whole, short)
-            )
-        )
+        np.testing.assert_array_equal(first(n_rounds), first(6))
 
 
 @pytest.fixture(scope="module")
 def ranked(memorable: History) -> Evaluation:
-    return evaluate(memorable, panel.build(memorable), settings("rankings", split="time", history=1, trees=20))
+    return evaluate(memorable, panel.build(memorable), settings("rankings", split="time"))
 
 
 def test_no_page_tells_a_ranking_its_own_earlier_link_change_rate(ranked: Evaluation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from recrawl.experiments.settings import PARTS, Settings
 from recrawl.features import Known
 from recrawl.history import History
 from recrawl.models.learners import Learner
+from recrawl.models.predictor import Recipe, train
 from recrawl.visits import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -147,3 +149,26 @@ def test_two_equal_features_correlate_fully_though_one_is_known_of_half_the_page
     assert found["spearman"][second][first] == pytest.approx(1)
     assert found["spearman"][first][second] is None, "the lower triangle is enough"
     assert found["spearman"][first][first] == 1
+
+
+def test_the_forecast_that_is_ranked_is_the_one_that_would_be_trained_and_predicted_with(tmp_path: Path) -> None:
+    """Most pages are seen late, so that many have no past; the scores are those of the backtest of `recrawl train`."""
+    history = History.create(tmp_path)
+    history.add(
+        Visit(
+            url=f"https://h{i % 4}.org/{i}",
+            at=START + timedelta(days=7 * r),
+            links=[f"https://h{i % 4}.org/{i}/{r}/{n}" for n in range(i * 7 % 5 * (r % 2 + i % 2))],
+            text=f"word{i % 5} common",
+        )
+        for r in range(6)
+        for i in range(80)
+        if r >= i % 6
+    )
+    settings = replace(asked_for("rankings"), split="time", trees=None, history=8)
+    found = evaluate(history, panel.build(history, "crawl", 0.0), settings)
+    ranked = next(r for r in found.rows["rankings"] if r["ranking"] == "forecast" and r["truth"] == "new-link-count")
+    scores = train(history, Recipe(links=("internal",), n_jobs=1)).scores["internal"]
+    assert ranked["n_test"] == scores["n_pages"]
+    assert ranked["spearman"] == pytest.approx(scores["spearman"], abs=1e-6)
+    assert ranked["area"] == pytest.approx(scores["area"], abs=1e-6)

@@ -315,3 +315,12 @@ def test_calibration_pools_the_repetitions() -> None:
     assert sorted(zip(hurdle.x, hurdle.y, hurdle.customdata, strict=True)) == [
         (0.1, 0.15, 50), (0.1, 0.15, 50), (0.6, 0.5, 50), (0.6, 0.5, 50),
     ]  # fmt: skip
+
+
+def test_the_names_of_correlated_features_leave_the_cells_the_whole_width() -> None:
+    found = made_up("number of external outlinks, on related pages")
+    figure = outlinks_maps.correlation_figure(found, found.rows["correlation"][0])
+    assert figure.layout.yaxis.ticklabelposition == "inside"
+    assert figure.layout.margin.l < 20
+    assert list(figure.layout.xaxis.range) == [-0.5, 5.5], "room for names would be taken from the cells"
+    assert list(figure.data[0].text[3]) == ["-30", "-40", "-50", "", "", ""], "hundredths below the diagonal"

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMModel
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV
 
@@ -196,3 +197,18 @@ def test_presence_from_counts_is_calibrated_whether_taught_counts_or_only_presen
 def test_what_is_no_presence_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="NaN in 1 row"):
         ConstantIfOneClass(None).fit(np.ones((2, 1)), [np.nan, 1])
+
+
+@pytest.mark.parametrize("kind", ["presence", "number"])
+def test_lightgbm_keeps_to_one_thread_for_a_small_table_whatever_n_jobs_says(kind, awkward, monkeypatch):
+    threads = []
+    monkeypatch.setattr(
+        LGBMModel, "_process_n_jobs", lambda self, n_jobs: threads.append(n_jobs) or n_jobs, raising=True
+    )
+    estimator = named("lightgbm").make(kind, n_jobs=2, n_estimators=3).fit(awkward[0], target(kind, awkward[1]))
+    answers(estimator, awkward[0])
+    assert threads == [1, 1]
+    assert estimator.get_params()["estimator__n_jobs"] == estimator.estimator_.n_jobs == 2
+    monkeypatch.setattr("recrawl.models.boosting.ONE_THREAD_UP_TO", 10)
+    answers(clone(estimator).fit(awkward[0], target(kind, awkward[1])), awkward[0])
+    assert threads[2:] == [2, 2]

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recrawl.errors import NotEnoughData
+from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.models import saved
+from recrawl.models.answers import Answer, agreed
 from recrawl.models.around import BASES
 from recrawl.models.predictor import Predictor, Recipe, predict, train
 from recrawl.models.reasons import reasons
@@ -206,3 +207,136 @@ def test_unknown_links_everywhere_are_too_little_and_say_so(tmp_path: Path) -> N
     )
     with pytest.raises(NotEnoughData, match="nothing can be learnt"):
         train(history, SMALL)
+
+
+def daily_web(folder: Path, n_days: int) -> History:
+    """Twelve pages visited at noon of every day that show ten new links each time."""
+    history = History.create(folder)
+    history.add(
+        Visit(
+            url=f"https://a.org/{i}",
+            at=START + timedelta(days=day, hours=12),
+            links=[f"https://a.org/{i}/{day}/{j}" for j in range(10)],
+        )
+        for i in range(12)
+        for day in range(n_days)
+    )
+    return history
+
+
+def test_an_unfinished_period_is_not_learnt_from_and_is_said_so(tmp_path: Path) -> None:
+    history = daily_web(tmp_path / "history", 7 * 6 + 2)
+    notes: list[str] = []
+    weekly = Recipe(every="7d", links=("all",))
+    predictor = train(history, weekly, on_note=notes.append)
+    assert predictor.n_rounds == 6
+    assert predictor.window == ("2026-01-11T12:00:00", "2026-02-15T12:00:00"), "visits, not ends of periods"
+    assert len(notes) == 1
+    assert "the period up to 2026-02-22 23:59 UTC has not ended, its newest visit is of 2026-02-17 12:00" in notes[0]
+    found = predict(predictor, history, on_note=notes.append)["all"]
+    assert found.panel.shape[1] == 6
+    assert len(notes) == 2
+    whole = daily_web(tmp_path / "whole", 7 * 6)
+    said: list[str] = []
+    same = predict(train(whole, weekly, on_note=said.append), whole, on_note=said.append)["all"]
+    np.testing.assert_array_equal(found.expected, same.expected)
+    assert not said
+
+
+def test_a_page_first_seen_in_an_unfinished_period_is_predicted_too(tmp_path: Path) -> None:
+    history = daily_web(tmp_path / "history", 7 * 6 + 2)
+    history.add([Visit(url="https://a.org/late", at=START + timedelta(days=43), links=[])])
+    found = predict(train(history, Recipe(every="7d", links=("all",))), history)["all"]
+    assert BASES[found.basis[row(found, "https://a.org/late")]] == "its site"
+    assert found.expected[row(found, "https://a.org/late")] == pytest.approx(10, rel=0.1)
+
+
+def test_a_page_missed_in_the_last_round_keeps_what_was_known_and_says_when(tmp_path: Path) -> None:
+    history = busy_web(tmp_path / "history", n_rounds=9)
+    late = START + timedelta(days=63)
+    history.add(
+        Visit(url=f"https://{'ab'[i % 2]}.org/{i}", at=late, links=[f"https://x.org/{i}/{j}" for j in range(9 * i)])
+        for i in range(24)
+        if i != 20
+    )
+    predictor = train(history, SMALL)
+    found = predict(predictor, history)["all"]
+    page = row(found, "https://a.org/20")
+    names = [str(feature) for feature in found.columns]
+    x = dict(zip(names, found.x[page].tolist(), strict=True))
+    assert (x["path_depth"], x["domain_depth"]) == (1, 2)
+    assert x["n_internal"] == 20 * 8
+    assert x["content_bytes"] == 900 + 160
+    assert np.isnan(x["new_all -1"]), "nobody looked"
+    assert found.unseen_for[page] == 1
+    assert found.unseen_for[row(found, "https://a.org/18")] == 0
+    words = [reason.words for reason in reasons(predictor, found, np.array([page]), 9)[0]]
+    assert "20, 20 new links when last seen, 1 round ago, newest first" in words
+    assert "had new links when last seen, 1 round ago" in words
+    assert not any("last round" in told for told in words)
+
+
+def test_new_links_of_all_kinds_are_never_fewer_than_those_of_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    history = History.create(tmp_path / "history")
+    history.add(
+        Visit(
+            url=f"https://a.org/{i}",
+            at=START + timedelta(days=r),
+            links=[f"https://{host}.org/{i}/{r}/{j}" for host in ("a", "b") for j in range(rng.poisson(i % 5 / 4))],
+            text=f"page {i % 3} word{i}",
+        )
+        for i in range(120)
+        for r in range(8)
+    )
+    found = predict(train(history, Recipe()), history)
+    whole = found["all"]
+    for part in (found["internal"], found["external"]):
+        assert (whole.probability >= part.probability).all()
+        assert (whole.expected >= part.expected).all()
+        assert (whole.low >= part.low).all()
+        assert (whole.high >= part.high).all()
+
+
+def test_answers_are_raised_page_by_page() -> None:
+    def told(*numbers: float) -> Answer:
+        values = np.array(numbers, np.float32)
+        return Answer(values, values / 10, values.astype(np.int64), values.astype(np.int64) + 2)
+
+    answers = {"internal": told(1, 5), "external": told(2, 0), "all": told(4, 3)}
+    whole = agreed(answers)["all"]
+    assert whole.expected.tolist() == [4, 5]
+    assert whole.probability == pytest.approx([0.4, 0.5])
+    assert (whole.low.tolist(), whole.high.tolist()) == ([4, 5], [6, 7])
+    assert agreed({"all": answers["all"]})["all"] is answers["all"]
+    assert agreed({"internal": answers["internal"]})["internal"] is answers["internal"]
+
+
+def test_a_baseline_predicts_its_own_column(web: History) -> None:
+    for learner, expected in (("average-count", 20), ("previous-count", 20)):
+        found = predict(train(web, Recipe(links=("all",), learner=learner)), web)["all"]
+        assert found.expected[row(found, "https://a.org/20")] == pytest.approx(expected)
+        assert found.expected[row(found, "https://b.org/21")] == pytest.approx(0, abs=1e-5)
+        assert found.probability[row(found, "https://a.org/20")] > 0.9
+
+
+def test_a_baseline_that_tells_no_number_is_refused_with_a_sentence(web: History) -> None:
+    with pytest.raises(RecrawlError, match="content-change-rate ranks pages, but does not tell how many"):
+        train(web, Recipe(learner="content-change-rate"))
+
+
+def test_the_recall_of_approximate_neighbours_and_unknown_trusted_pages_are_noted(web: History) -> None:
+    notes: list[str] = []
+    recipe = Recipe(
+        links=("all",), features="static", learner="poisson", k=3, neighbours="approximate", trusted=("a.org", "no.org")
+    )
+    predictor = train(web, recipe, on_note=notes.append)
+    assert predictor.neighbours[0] == "approximate"
+    assert [note.split(":")[0] for note in notes] == [
+        "related pages were found approximately",
+        "not in the history, so not trusted",
+    ]
+    assert notes[1].endswith("no.org")
+    assert f"{predictor.neighbours[1]:.1%} of the true 3 nearest" in notes[0]
+    train(web, Recipe(links=("all",), trusted=("a.org",)), on_note=notes.append)
+    assert "--trusted has no effect" in notes[-1]

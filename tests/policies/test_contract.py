@@ -5,30 +5,55 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from recrawl.policies import ALL, Budget, Cause, Choice, Pages, Policy, Visits, named
+from recrawl.models import learners
+from recrawl.models.learners import Learner, Task
+from recrawl.models.probability import ConstantIfOneClass
+from recrawl.policies import ALL, Budget, Cause, Choice, Pages, Policy, Visits, named, settings_of
 from recrawl.policies.round_robin import RoundRobin
-from recrawl.testing import check_choice, check_generated, check_policy, tiny_world
+from recrawl.testing import cases, check_choice, check_generated, check_policy, choices, tiny_world
 from recrawl.world import FAILED, GONE, NOTHING
 
 NAMES = [policy.name for policy in ALL]
 N_GENERATED = 10_000
-QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2}  # so that short histories train, and forget
+#: So that short histories train, and forget; and a small tree where a policy would train a large model.
+QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "learner": "small-tree"}
 
 
+def small_tree(task: Task) -> Any:
+    if task.kind == "presence":
+        return ConstantIfOneClass(DecisionTreeClassifier(max_depth=3, random_state=task.seed))
+    return DecisionTreeRegressor(max_depth=3, random_state=task.seed)
+
+
+@pytest.fixture
+def _with_small_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "LEARNERS", (*learners.LEARNERS, Learner("small-tree", None, small_tree)))
+
+
+@pytest.mark.usefixtures("_with_small_tree")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_keeps_the_contract(name: str) -> None:
-    check_policy(lambda: named(name))
+    check_policy(lambda: named(name, learner="small-tree"))
 
 
+@pytest.mark.usefixtures("_with_small_tree")
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_that_train_at_once_keep_the_contract(name: str) -> None:
     check_policy(lambda: named(name, **QUICK))
 
 
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
-def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred(number: int) -> None:
-    check_generated(lambda: named(NAMES[number], **QUICK), -(-N_GENERATED // len(NAMES)), seed=number)
+@pytest.mark.usefixtures("_with_small_tree")
+@pytest.mark.parametrize("name", NAMES)
+def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred(name: str) -> None:
+    check_generated(lambda: named(name, **QUICK), -(-N_GENERATED // len(NAMES)), seed=NAMES.index(name))
+
+
+@pytest.mark.parametrize("name", [policy.name for policy in ALL if "learner" in settings_of(policy)])
+def test_policies_keep_the_contract_with_the_models_that_they_train_by_default(name: str) -> None:
+    for case in ("an ordinary collection", "two pages a host", "pages that always fail"):
+        assert len(list(choices(named(name), cases()[case]))) == 15
 
 
 class Spoilt(RoundRobin):

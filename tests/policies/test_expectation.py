@@ -25,6 +25,7 @@ def watched(new: np.ndarray, hours: float = 1.0, size: int = 100) -> tuple[Expec
             is_first=pages.n_visits == 0,
             answered=np.ones(n, np.bool_),
             gone=np.zeros(n, np.bool_),
+            failed=np.zeros(n, np.bool_),
             changed=np.zeros(n, np.int8),
             n_new_since=n_new.astype(np.int32),
             updated=np.zeros(n, np.int8),

@@ -26,10 +26,11 @@ class SlowWorld:
     times: list[datetime]
     shown: list[dict[str, frozenset[str] | None]]
     content: list[dict[str, Any]]  # what each page was last known to hold
+    early: set[str] = field(default_factory=set)  # links that stragglers showed before cycle 0, or another visit of it
 
     @property
     def first_shown(self) -> dict[str, int]:
-        first: dict[str, int] = {}
+        first: dict[str, int] = dict.fromkeys(self.early, 0)
         for t, cycle in enumerate(self.shown):
             for links in cycle.values():
                 for link in links or ():
@@ -45,12 +46,15 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
     """Visits as plain records (url, at, status, links, text_digest), cycles that end at the given times."""
     copies: dict[str, tuple[frozenset[str], Any]] = {}
     rounds: list[dict[str, tuple[frozenset[str], Any] | None]] = [{} for _ in ends]
+    sighted: list[tuple[int, frozenset[str]]] = []
     for visit in sorted(visits, key=lambda visit: visit["at"]):
         page, status = visit["url"], visit["status"]
         number = sum(1 for end in ends if end < visit["at"])
         if status == 200:
             copies[page] = (frozenset(visit["links"]), visit["text_digest"])
         copy = copies.get(page) if status in (200, 304) else None
+        if copy is not None:
+            sighted.append((number, copy[0]))
         if number < len(ends) and (copy is not None or page not in rounds[number]):
             rounds[number][page] = copy
     pages = sorted({page for cycle in rounds for page, copy in cycle.items() if copy is not None})
@@ -66,7 +70,8 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
         known.update({page: copy for page, copy in cycle.items() if copy is not None})
         content.append(dict(known))
     shown = [{page: None if copy is None else copy[0] for page, copy in cycle.items()} for cycle in kept]
-    return SlowWorld(pages, list(ends[full:]), shown, content)
+    early = {link for number, links in sighted if number <= full for link in links}
+    return SlowWorld(pages, list(ends[full:]), shown, content, early)
 
 
 @dataclass
@@ -123,7 +128,7 @@ class Crawl:
 
 def slow_replay(world: SlowWorld, policy: SlowPolicy, k: int) -> Iterator[Told]:
     """Every cycle of a replay with k pages a cycle."""
-    crawl, first = Crawl(world), world.first_shown
+    crawl, first = Crawl(world, set(world.early)), world.first_shown
     crawl.visit(0, sorted(world.shown[0]))
     for t in range(1, len(world.times)):
         chosen = policy.choose(crawl, t, k)
@@ -164,7 +169,7 @@ class SlowPolicy:
         for age, cycle in enumerate(reversed(crawl.past)):
             if self.memory is not None and age > self.memory:
                 break
-            if one in cycle and other in cycle:
+            if one in cycle and other in cycle and cycle[one].answered and cycle[other].answered:
                 both = cycle[one].new | cycle[other].new
                 if both:
                     return len(cycle[one].new & cycle[other].new) / len(both)

@@ -16,6 +16,8 @@ from shared_data import DATA, MISSING
 
 pytestmark = pytest.mark.skipif(not (DATA / "visits.py").exists(), reason=MISSING)
 
+Import = tuple[Path, subprocess.Popen[bytes]]
+Imports = dict[str, Import]
 #: How far the order of pages alone, through ties and first visits, moves the coverage; and 0.02 at least.
 TOLERANCE = {
     "round-robin": 0.03,
@@ -31,11 +33,24 @@ HOURLY_12 = (0.671, 0.707, 0.677, 0.749, 0.883, 0.887, 0.892, 0.950)
 DAILY_13 = (0.285, 0.651, 0.658, 0.666, 0.663, 0.657, 0.653, 0.749)
 
 
-def world_of(corpus: str, folder: Path) -> World:
-    reader = [sys.executable, DATA / "visits.py", corpus, "--no-terms"]
-    importer = [sys.executable, "-m", "recrawl.cli", "import", "-", "--workers", "1", "--history", folder]
-    with subprocess.Popen(reader, stdout=subprocess.PIPE) as records:
-        subprocess.run(importer, stdin=records.stdout, check=True, capture_output=True, timeout=400)
+@pytest.fixture(scope="module")
+def imports(tmp_path_factory: pytest.TempPathFactory) -> Imports:
+    """Both corpora on their way into histories: one is imported while the other is replayed."""
+    return {
+        corpus: started(corpus, tmp_path_factory.mktemp(corpus) / "h")
+        for corpus in ("news_hourly_2025-03", "news_daily_2025")
+    }
+
+
+def started(corpus: str, folder: Path) -> Import:
+    python = sys.executable
+    command = f"{python} {DATA / 'visits.py'} {corpus} --no-terms | {python} -m recrawl.cli import - --workers 1 --history {folder}"
+    return folder, subprocess.Popen(command, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def world_of(imported: Import) -> World:
+    folder, process = imported
+    assert process.wait(timeout=400) == 0
     return record(History.open(folder))
 
 
@@ -47,8 +62,8 @@ def coverages(world: World, budget: int, window: int) -> dict[str, float]:
     return found
 
 
-def test_hourly_news_are_covered_as_the_papers_definitions_say(tmp_path: Path) -> None:
-    world = world_of("news_hourly_2025-03", tmp_path / "h")
+def test_hourly_news_are_covered_as_the_papers_definitions_say(imports: Imports) -> None:
+    world = world_of(imports["news_hourly_2025-03"])
     assert (world.n_pages, world.n_cycles + 1, world.discoverable) == (117, 715, 83_896)
     found = coverages(world, 12, window=168)
     for expected, (name, coverage) in zip(HOURLY_12, found.items(), strict=True):
@@ -58,8 +73,8 @@ def test_hourly_news_are_covered_as_the_papers_definitions_say(tmp_path: Path) -
     assert min(predicting) > found["windowed-clique"] > found["windowed-outdegree"] > found["round-robin"]
 
 
-def test_daily_news_are_covered_as_the_papers_definitions_say(tmp_path: Path) -> None:
-    world = world_of("news_daily_2025", tmp_path / "h")
+def test_daily_news_are_covered_as_the_papers_definitions_say(imports: Imports) -> None:
+    world = world_of(imports["news_daily_2025"])
     assert (world.n_pages, world.n_cycles + 1, world.discoverable) == (132, 357, 532_324)
     found = coverages(world, 13, window=28)
     for expected, (name, coverage) in zip(DAILY_13, found.items(), strict=True):

@@ -16,6 +16,7 @@ from recrawl.cli.common import (
     checked_period,
     checked_rounds,
     console,
+    note,
     open_history,
     print_json,
     steps,
@@ -206,16 +207,20 @@ def evaluate(
             from recrawl.experiments.outlinks_page import write_outlinks_page
 
             write_outlinks_page(out, found)
+    for line in found.notes:
+        note(line)
     if json:
+        print_json({"part": "about", **found.about()})
         for part, rows in found.rows.items():
             for row in rows:
                 print_json({"part": part, **row})
         return
     from rich.text import Text
 
-    from recrawl.experiments.outlinks_tables import tables
+    from recrawl.experiments.outlinks_tables import scope, tables
 
     screen = console()
+    screen.print(Text(scope(found)))
     for table in tables(found):
         screen.print(table)
     if out:

@@ -70,6 +70,23 @@ def replay(
     related: Annotated[
         int, typer.Option("--related", min=0, help="Related pages of each page, for policies that look around.")
     ] = 0,
+    relevance: Annotated[
+        str | None,
+        typer.Option(
+            "--relevance",
+            metavar="FILE",
+            help="Only relevant links count, as this classifier (recrawl relevance) says.",
+        ),
+    ] = None,
+    relevant_above: Annotated[
+        float | None,
+        typer.Option(
+            "--relevant-above",
+            min=0.0,
+            max=1.0,
+            help="Only links above this relevance count; alone: as recorded. [0.5]",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Any setting of a policy; repeat it."),
@@ -104,6 +121,8 @@ def replay(
     opened = open_history(history, until)
     with working("working out what every page showed in every cycle"):
         world = past(opened, every, first, related)
+        if relevance or relevant_above is not None:
+            world = _focused(opened, world, relevance, 0.5 if relevant_above is None else relevant_above)
     budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]
     if resume:
         _check_folder(resume)
@@ -115,8 +134,10 @@ def replay(
             f"stopped; {f'finished runs are kept in {resume}' if resume else 'to keep finished runs give --resume DIR'}"
         )
         raise typer.Exit(130) from None
-    caps = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
-    found = gather(world, runs, every, seed, caps)
+    limits = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
+    if relevance or relevant_above is not None:
+        limits.append("only relevant links count")
+    found = gather(world, runs, every, seed, limits)
     if rows:
         _write_rows(rows, found)
     with working("comparing the policies"):
@@ -127,6 +148,13 @@ def replay(
     if rows == "-":
         return
     _print_json(found) if json else _print_tables(found, out, rows)
+
+
+def _focused(opened: Any, world: Any, model: str | None, above: float) -> Any:
+    from recrawl.models.relevance import Relevance
+    from recrawl.replay.focus import focused
+
+    return focused(opened, world, above, Relevance.load(model) if model else None)
 
 
 def _moment(option: str, text: str | None) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from recrawl import metrics
 from recrawl.experiments.protocol import Predicted, Task, by_pages, by_time, fit_predict, tuned
 from recrawl.experiments.settings import Settings
-from recrawl.features import Feature, Features, Known, everything, static_network, static_page, vector
-from recrawl.models.learners import Learner, named
-from recrawl.targets import HasNewLinks, LinkChangeRate, Links, Target
+from recrawl.features import Features, Known, everything, static_network, static_page, vector
+from recrawl.models.learners import Learner, baseline_features, named
+from recrawl.targets import HasNewLinks, LinkChangeRate, Target
 
 Row = dict[str, Any]
 
@@ -73,16 +73,6 @@ def split_of(target: Target, settings: Settings) -> str:
     has been told.
     """
     return "pages" if target.kind == "rate" else settings.split
-
-
-def baseline_features(learner: Learner, links: Links) -> Features:
-    """The only column that a baseline looks at."""
-    column = {
-        "previous": Feature(f"new_{links}", lag=1),
-        "average": Feature(f"mean_{links}", lag=1),
-        "content-change-rate": Feature("content_change_rate", lag=1),
-    }
-    return (column[learner.column],) if learner.column else (Feature("path_depth"),)
 
 
 def learnt(task: Task, learner: Learner, settings: Settings, seed: int, history: int) -> Predicted:

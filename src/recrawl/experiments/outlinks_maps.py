@@ -186,8 +186,9 @@ def ranking_figure(found: Evaluation, links: str) -> Figure:
     if 0 < n_models < len(rankings):
         figure.add_vline(x=n_models - 0.5, line={"color": PALETTE[1], "width": 3})
     columns = [plotly_text(paper or name) + MARK * (name in apart(found)) for name, paper in rankings]
-    names = [f"{plotly_text(TARGETS.get(truth, truth))}<br>({PAPERS.get(truth, '–')})" for truth in truths]
-    return _named_cells(figure, columns, names).update_xaxes(tickangle=-40)
+    names = [folded(f"{TARGETS.get(truth, truth)} ({PAPERS.get(truth, '–')})", 14, 3) for truth in truths]
+    figure = _named_cells(figure, columns, names)
+    return figure.update_xaxes(tickangle=-90, tickfont_size=11).update_yaxes(tickfont_size=11)
 
 
 def _ranking_title(links: str, rows: Sequence[Row]) -> str:
@@ -215,9 +216,9 @@ def kind(links: str) -> str:
     return f"{links.capitalize()} links"
 
 
-def folded(text: str) -> str:
+def folded(text: str, width: int = 30, lines: int = 2) -> str:
     """In lines that leave the figure room beside them."""
-    return "<br>".join(map(plotly_text, textwrap.wrap(text, 30, max_lines=2, placeholder=" …")))
+    return "<br>".join(map(plotly_text, textwrap.wrap(text, width, max_lines=lines, placeholder=" …")))
 
 
 def _short(value: float) -> str:

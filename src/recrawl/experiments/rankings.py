@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import metrics
-from recrawl.experiments.ladders import Row, baseline_features, learnt, scores, settings_task, split_of
+from recrawl.experiments.ladders import Row, learnt, scores, settings_task, split_of
+from recrawl.experiments.protocol import Predicted, Task
 from recrawl.experiments.settings import Settings
 from recrawl.features import Features, Known, default, everything, look_back_look_around, static_network, static_page
 from recrawl.features.sets import related_rates
-from recrawl.models.learners import LEARNERS, named
+from recrawl.models.answers import answer
+from recrawl.models.around import around
+from recrawl.models.learners import LEARNERS, baseline_features, named
 from recrawl.targets import HasNewLinks, LinkChangeRate, Links, NewLinkCount, Target
 
 Floats = NDArray[np.float32]
@@ -30,6 +33,7 @@ class Ranking:
     learner: str
     features: str  # a name below
     by_probability: bool = False
+    as_predicted: bool = False  # pages without a past are answered as `recrawl predict` does
 
 
 RANKINGS = (
@@ -41,7 +45,7 @@ RANKINGS = (
     Ranking("new-link-count trees, LBLA", "NNL-ET_LBLA", NewLinkCount, "extra-trees", "lbla"),
     Ranking("new-link-count trees", "NNL-ET", NewLinkCount, "extra-trees", "all"),
     Ranking("new-link-count, NGBoost Poisson", "NNL-NGB", NewLinkCount, "ngboost", "all"),
-    Ranking("forecast", None, NewLinkCount, "forecast", "default"),
+    Ranking("forecast", None, NewLinkCount, "forecast", "default", as_predicted=True),
     Ranking("average-count", "NNL-Av", NewLinkCount, "average-count", "baseline"),
     Ranking("previous-count", "NNL-Pr", NewLinkCount, "previous-count", "baseline"),
     Ranking("content-change-rate", "CCR", NewLinkCount, "content-change-rate", "baseline"),
@@ -110,14 +114,33 @@ def _as_papers(ranking: Ranking, value: Floats) -> Floats:
 def _ranked(
     known: Known, settings: Settings, rankings: tuple[Ranking, ...], links: Links, seed: int
 ) -> Iterator[tuple[Ranking, NDArray[np.int64], Floats]]:
-    taught: dict[tuple[Any, ...], Any] = {}
+    taught: dict[tuple[Any, ...], tuple[Task, Predicted]] = {}
     for ranking in rankings:
         key = (ranking.target, ranking.learner, ranking.features)
         if key not in taught:
             task = settings_task(known, ranking.target(links), features_of(ranking, links, settings), settings, seed)
-            taught[key] = task.test_pages, learnt(task, named(ranking.learner), settings, seed, settings.history)
-        pages, found = taught[key]
-        yield ranking, pages, found.probability if ranking.by_probability else found.value
+            taught[key] = task, learnt(task, named(ranking.learner), settings, seed, settings.history)
+        task, found = taught[key]
+        yield ranking, task.test_pages, _value(known, ranking, task, found)
+
+
+def _value(known: Known, ranking: Ranking, task: Task, found: Predicted) -> Floats:
+    """What pages are ranked by."""
+    if ranking.as_predicted:
+        return _as_predicted(known, task, found)
+    if ranking.by_probability:
+        assert found.probability is not None
+        return found.probability
+    return found.value
+
+
+def _as_predicted(known: Known, task: Task, found: Predicted) -> Floats:
+    """The expected number of links as `recrawl predict` would tell it: by what is around a page, where it has no past."""
+    last = known.panel.shape[1] - 1
+    near = around(known, task.target.links, last, (float(task.y_train.mean()), float((task.y_train > 0).mean())))
+    there = np.ones(known.panel.shape[0])  # all pages that are tested are: their links were seen in the last round
+    told = answer(found.model, known.matrix(task.features, last), near, there)
+    return told.expected[task.test_pages]
 
 
 def count_models(known: Known, settings: Settings) -> Iterator[Row]:

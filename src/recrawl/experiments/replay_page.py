@@ -130,8 +130,8 @@ def _explained(replays: Replays) -> str:
 def _over_time(replays: Replays) -> Section:
     text = (
         "After each cycle: the links found so far, of all that were on any page by then. Policies that learn climb; where a curve "
-        "falls the policy misses what is published, for a while or for good. A click in the legend hides or shows a curve, a double "
-        "click shows it alone."
+        "falls the policy misses what is published, for a while or for good. A click in the legend hides or shows a curve, a "
+        "double click shows it alone."
     )
     return Section(
         "Coverage over time", text, [figures.coverage_figure(replays, budget) for budget in drawn_budgets(replays)]

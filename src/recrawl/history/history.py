@@ -20,6 +20,9 @@ from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, build
 from recrawl.visits import Visit
 
+#: The columns that tell what a visit showed.
+SLIM = ("page", "at", "status", "links", "text", "payload", "baseline")
+
 
 class History:
     """All visits of a collection, on disk; append to it, and ask what was seen and what was new at any time.
@@ -55,6 +58,7 @@ class History:
         """Add rows that `BatchBuilder` (or `recrawl synth`) made. When this returns, the visits are safe."""
         receipt = self.store.append(batch)
         self.__dict__.pop("timeline", None)
+        self.__dict__.pop("slim_timeline", None)
         self.__dict__.pop("novelty", None)
         return receipt
 
@@ -74,12 +78,24 @@ class History:
     @cached_property
     def timeline(self) -> Timeline:
         """All visits as arrays ordered by page and time, unchanged ones with their links carried forward."""
-        where = (
-            None
-            if self.until is None
-            else ds.field("at") <= pa.scalar(self.until.astimezone(UTC), VISITS.field("at").type)
-        )
-        return build(self.store.read("visits", where=where), LinkSets.from_table(self.store.read("link_sets")))
+        rows = self.store.read("visits", where=self._until())
+        return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+
+    @cached_property
+    def slim_timeline(self) -> Timeline:
+        """The same as `timeline`, but its `rows` have only the columns that tell what was seen: a third of the memory."""
+        if "timeline" in self.__dict__:
+            return self.timeline
+        rows = self.store.read("visits", list(SLIM), self._until())
+        page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
+        if _any_twice(page, at):
+            return self.timeline  # which of two rows counts depends on all columns
+        return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+
+    def _until(self) -> ds.Expression | None:
+        if self.until is None:
+            return None
+        return ds.field("at") <= pa.scalar(self.until.astimezone(UTC), VISITS.field("at").type)
 
     @cached_property
     def novelty(self) -> Novelty:
@@ -106,6 +122,11 @@ class History:
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
         self.store.compact()
+
+
+def _any_twice(page: Ints, at: Ints) -> bool:
+    order = np.lexsort((at, page))
+    return bool(((np.diff(page[order]) == 0) & (np.diff(at[order]) == 0)).any())
 
 
 def count_new(timeline: Timeline) -> Novelty:

@@ -139,11 +139,12 @@ class Told:
 class Curve:
     """A smooth answer to the anchors where they are known, and one answer for all where they are not.
 
-    Without `through`, a model of the anchors, there was no past to draw a curve through: then the anchors are the answer.
+    Without `through`, a model of the anchors, there was no past to draw a curve through: then the anchors are the answer, but no
+    rate is nearer to 0 or 1 than `margin`.
     """
 
-    def __init__(self, through: Told | None, elsewhere: Told) -> None:
-        self.through, self.elsewhere = through, elsewhere
+    def __init__(self, through: Told | None, elsewhere: Told, margin: float = 0.0) -> None:
+        self.through, self.elsewhere, self.margin = through, elsewhere, margin
 
     def told(self, X: Floats) -> Floats:  # noqa: N803
         """The logit of the probability, or the logarithm of the number beyond one."""
@@ -152,7 +153,7 @@ class Curve:
         if self.through is not None:
             found[known] = self.through.told(logs)
         elif self.elsewhere.scale == "logit":
-            found[known] = logs[:, 0]
+            found[known] = logit(np.clip(expit(logs[:, 0]), self.margin, 1 - self.margin))
         else:
             found[known] = np.log(np.maximum(np.exp(logs[:, 1]) / expit(logs[:, 0]) - 1, SUREST))
         return found
@@ -192,7 +193,7 @@ class _Part:
         if not self.settings.n_anchors:
             return self.constant(y, weight)
         if not self.has_past:
-            return Curve(None, self.constant(y, weight))
+            return Curve(None, self.constant(y, weight), 1 / (len(y) + 2))  # by Laplace's rule nothing is surer
         known = anchored(X)
         without = ~known if (~known).sum() >= FEW_ROWS else np.ones(len(y), np.bool_)
         elsewhere = self.constant(y[without], weight[without])

@@ -11,6 +11,7 @@ from recrawl.history import Timeline
 from recrawl.visits import Outcome
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 #: Imagined cases that the chance of return is drawn to: of so many gone pages that were asked for again, one had come back.
 IMAGINED = 20
 
@@ -41,17 +42,29 @@ def gone_pages(timeline: Timeline, pages: Ints, rounds: NDArray[np.datetime64], 
     ends = rounds.astype("datetime64[us]").astype(np.int64)
     latest = np.iinfo(np.int64).max if until is None else ends[until]
     told = np.flatnonzero((timeline.outcome != Outcome.FAILED) & (timeline.at <= latest))
-    of_round = np.searchsorted(ends, timeline.at[told])
-    page = timeline.page[told]
-    told = told[np.append((np.diff(page) != 0) | (np.diff(of_round) != 0), True)[: len(told)]]
     page, at, is_gone = timeline.page[told], timeline.at[told], timeline.outcome[told] == Outcome.GONE
-    asked_again = is_gone[:-1] & (np.diff(page) == 0)
-    n_back = int((asked_again & ~is_gone[1:]).sum())
-    begins = is_gone & ~np.append(False, asked_again)[: len(told)]
-    begun = np.maximum.accumulate(np.where(begins, np.arange(len(told)), 0)) if len(told) else told
-    last = np.append(np.diff(page) != 0, True)[: len(told)] & is_gone
+    return Gone(_since(page, at, is_gone, pages), _chance(page, np.searchsorted(ends, at), is_gone))
+
+
+def _since(page: Ints, at: Ints, is_gone: Flags, pages: Ints) -> NDArray[np.datetime64]:
+    """When the last row of visits to each page that all found it gone began."""
     since = np.full(len(pages), np.datetime64("NaT", "us"))
-    row = np.minimum(np.searchsorted(pages, page[last]), len(pages) - 1)
-    wanted = pages[row] == page[last] if len(pages) else row < 0
-    since[row[wanted]] = at[begun[last]][wanted].view("datetime64[us]")
-    return Gone(since, (n_back + 1) / (int(asked_again.sum()) + IMAGINED))
+    again = np.append(False, is_gone[:-1] & (np.diff(page) == 0))[: len(page)]
+    begun = np.maximum.accumulate(np.where(is_gone & ~again, np.arange(len(page)), 0)) if len(page) else page
+    gone = np.flatnonzero(_last(page) & is_gone)
+    gone = gone[np.isin(page[gone], pages)]
+    since[np.searchsorted(pages, page[gone])] = at[begun[gone]].view("datetime64[us]")
+    return since
+
+
+def _chance(page: Ints, of_round: Ints, is_gone: Flags) -> float:
+    """The share of pages gone in a round that are there in the next one in which they answer, drawn to one in `IMAGINED`."""
+    at_end = _last(page) | np.append(np.diff(of_round) != 0, True)[: len(page)]
+    page, is_gone = page[at_end], is_gone[at_end]
+    asked_again = is_gone[:-1] & (np.diff(page) == 0)
+    return (int((asked_again & ~is_gone[1:]).sum()) + 1) / (int(asked_again.sum()) + IMAGINED)
+
+
+def _last(page: Ints) -> Flags:
+    """The last visit of each page."""
+    return np.append(np.diff(page) != 0, True)[: len(page)]

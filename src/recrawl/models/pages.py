@@ -33,12 +33,12 @@ def ended_rounds(history: History, every: str, n_rounds: int, on_note: Callable[
 
 
 def last_visit(panel: Panel) -> str:
-    """When the newest visit of the panel was made."""
+    """When the newest visit that the panel holds was made: the last of a page in a round."""
     return str(panel.at[~np.isnat(panel.at)].max())[:19]
 
 
 def first_visit(panel: Panel) -> str:
-    """When the oldest visit of the panel was made."""
+    """When the oldest visit that the panel holds was made."""
     return str(panel.at[~np.isnat(panel.at)].min())[:19]
 
 

@@ -72,6 +72,8 @@ def _lately(row: dict[str, float], links: str) -> str:
         rounds = f" {len(counts)} rounds" if len(counts) > 1 else " round"
         return f"nothing new when last seen, {ago}" if ago else f"nothing new in the last{rounds}"
     when = f"when last seen, {ago}" if ago else "in its last rounds"
+    if len(counts) == 1:
+        return f"{_links(counts[0], 'all')} {when}"
     return f"{', '.join(f'{count:.0f}' for count in counts)} new links {when}, newest first"
 
 

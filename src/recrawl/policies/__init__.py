@@ -15,6 +15,7 @@ from recrawl.policies.freshness_value import FreshnessValue
 from recrawl.policies.history_aware import HistoryAware
 from recrawl.policies.lambda_crawl import LambdaCrawl
 from recrawl.policies.last_observed import LastObserved
+from recrawl.policies.learning_to_rank import LearningToRank
 from recrawl.policies.nutch_adaptive import NutchAdaptive
 from recrawl.policies.predicted import PredictedCount, PredictedPresence, PredictedProbability, PredictedRate
 from recrawl.policies.random_choice import RandomChoice
@@ -42,6 +43,7 @@ ALL: tuple[type[Policy], ...] = (
     SetCover,
     WindowedClique,
     Regression,
+    LearningToRank,
     RegressionRoundRobin,
     Bandit,
     PredictedCount,

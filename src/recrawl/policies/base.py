@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -74,8 +74,8 @@ class Pages:
         self.last_visit[page] = np.maximum(self.last_visit[page], at)
         self.n_visits[page] += 1
         self.n_answers[page] += visits.answered
-        self.n_failures[page] = np.where(visits.answered | visits.gone, 0, self.n_failures[page] + 1)
-        self.is_gone[page] = visits.gone | (self.is_gone[page] & ~visits.answered)
+        self.n_failures[page] = np.where(visits.failed, self.n_failures[page] + 1, 0)
+        self.is_gone[page] = visits.gone | (self.is_gone[page] & visits.failed)
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ class Visits:
     is_first: Flags  # it had never been asked for before, so nothing can be called new on it
     answered: Flags  # its links were seen
     gone: Flags
+    failed: Flags  # nothing came back, or nobody knows what would have
     changed: NDArray[
         np.int8
     ]  # 1: text or links differ from the last copy seen; 0: they do not; -1: nothing to compare with
@@ -144,6 +145,7 @@ class Budget:
     per_host: int | None = None
     per_site: int | None = None
     barred: NDArray[np.int8] | None = None  # one `Cause` a page: why it must not be picked; 0 where it may
+    taken: Ints | None = None  # pages that were picked already and count for the caps
 
     def __post_init__(self) -> None:
         for name in ("pages", "per_host", "per_site"):
@@ -151,20 +153,12 @@ class Budget:
             if value is not None and value < 0:
                 raise ValueError(f"{name} is {value}: a budget cannot be negative")
 
-    def part(self, n: int, taken: Choice | None = None, pages: Pages | None = None) -> Budget:
-        """A smaller budget of the same kind, without the pages that were taken from it already."""
-        if taken is None or pages is None:
-            return Budget(n, self.per_host, self.per_site, self.barred)
-        barred = np.zeros(len(pages), np.int8) if self.barred is None else self.barred.copy()
-        barred[taken.page] = Cause.BELOW_CUT
-        for cap, cause, group in (
-            (self.per_host, Cause.HOST_CAP, pages.host),
-            (self.per_site, Cause.SITE_CAP, pages.site),
-        ):
-            if cap is not None and len(pages):
-                full = np.bincount(group[taken.page], minlength=int(group.max()) + 1) >= cap
-                barred[full[group] & (barred == 0)] = cause
-        return Budget(n, self.per_host, self.per_site, barred)
+    def rest(self, choice: Choice, n_pages: int) -> Budget:
+        """What is left of the budget after a choice: its pages are barred, and count for the caps."""
+        barred = np.zeros(n_pages, np.int8) if self.barred is None else self.barred.copy()
+        barred[choice.page] = Cause.BELOW_CUT
+        taken = choice.page if self.taken is None else np.concatenate([self.taken, choice.page])
+        return replace(self, pages=max(self.pages - len(choice), 0), barred=barred, taken=taken)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -40,9 +41,8 @@ class RegressionRoundRobin(Regression):
 
     def parted(self, share: float, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Algorithm 3: `share` of the budget exploits, the rest explores."""
-        best = self.pick(pages, budget.part(round(share * budget.pages)), now)
-        rest = budget.part(budget.pages - len(best), best, pages)
-        return best.then(RoundRobin().choose(pages, rest, now))
+        best = self.pick(pages, replace(budget, pages=round(share * budget.pages)), now)
+        return best.then(RoundRobin().choose(pages, budget.rest(best, len(pages)), now))
 
 
 class Bandit(RegressionRoundRobin):

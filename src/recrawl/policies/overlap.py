@@ -29,7 +29,7 @@ class Overlap(PairTable):
         """Measure all pairs of a site that were visited together; where neither shows anything new there is nothing to measure."""
         self.now += 1
         sizes = visits.n_new
-        self._reset(visits.page, sizes)
+        self._reset(visits.page[visits.answered], sizes[visits.answered])
         owner = np.repeat(np.arange(len(visits.page)), sizes)
         order = np.lexsort((owner, self.site[visits.page[owner]], visits.new.links))
         one, other = _sharing(visits.new.links[order], self.site[visits.page[owner[order]]], owner[order], MAX_SHARERS)

@@ -27,7 +27,7 @@ class PredictedCount(Policy):
 
     The model sees what was visited as a panel of pages by cycles, with gaps; so does it in training. It is trained on the last
     `rounds` cycles, after `bootstrap` cycles of round-robin, and anew every `retrain` cycles. `learner` and `features` are those of
-    `recrawl train`. Pages not yet re-visited come first.
+    `recrawl train`. Pages not yet re-visited come first, and of equal predictions the one that waited longest.
 
     References: NNL-ET and the like, LBLA section 7.
     """
@@ -71,7 +71,14 @@ class PredictedCount(Policy):
         score = self.score(known.matrix(self.columns_, known.panel.shape[1]))
         expected = np.maximum(score, 0.0) if self.target.kind == "number" else None
         return take(
-            score, pages, budget, first=pages.is_new, reason=self.words, detail={"score": score}, expected=expected
+            score,
+            pages,
+            budget,
+            first=pages.is_new,
+            ties=waited,
+            reason=self.words,
+            detail={"score": score},
+            expected=expected,
         )
 
     def known(self) -> Known:

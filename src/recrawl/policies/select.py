@@ -27,11 +27,12 @@ def take(
     expected: Floats | None = None,
     first: Flags | None = None,
     may: Flags | None = None,
+    ties: Floats | None = None,
     overlap: PairTable | None = None,
     above: float = 0.7,
     fill: bool = False,
 ) -> Choice:
-    """Pick by descending score, ties in the order of the pages.
+    """Pick by descending score, ties by `ties` (the greatest first) and then in the order of the pages.
 
     `first` marks pages that come before all others; `may` the only ones that are worth a visit at all. A page that overlaps by more
     than `above` with one already picked is passed over (Pham et al., Algorithm 2); with `fill` such pages still use up what would
@@ -39,21 +40,27 @@ def take(
     """
     n = len(pages)
     cause = np.full(n, _CUT, np.int8)
+    is_free = np.ones(n, np.bool_)
     if may is not None:
-        cause[~may] = Cause.UNPROMISING
+        cause[~may], is_free = Cause.UNPROMISING, may.copy()
     if budget.barred is not None:
-        cause[budget.barred > 0] = budget.barred[budget.barred > 0]
-    free = np.flatnonzero(cause == _CUT)
-    order = free[_descending(score[free], None if first is None else first[free])]
+        barred = budget.barred > 0
+        cause[barred] = budget.barred[barred]
+        is_free &= ~barred
+    free = np.flatnonzero(is_free)
+    order = free[_descending(score, first, ties, free)]
     overlaps = np.full(n, -1, np.int64)
     unlimited = n + 1
+    taken = _NONE if budget.taken is None else budget.taken
     chosen = _pick(
         order,
         min(budget.pages, n),
         pages.host,
         unlimited if budget.per_host is None else budget.per_host,
+        np.bincount(pages.host[taken], minlength=n),
         pages.site,
         unlimited if budget.per_site is None else budget.per_site,
+        np.bincount(pages.site[taken], minlength=n),
         overlap is not None,
         overlap.keys if overlap is not None else _NONE,
         overlap.value if overlap is not None else np.empty(0, np.float64),
@@ -74,22 +81,37 @@ def take(
     )
 
 
-def _descending(score: Floats, first: Flags | None) -> Ints:
-    score = np.where(np.isnan(score), -np.inf, score)
-    if first is None:
-        return np.argsort(-score, kind="stable")
-    return np.lexsort((-score, ~first))
+def _descending(score: Floats, first: Flags | None, ties: Floats | None, free: Ints) -> Ints:
+    keys = [-np.where(np.isnan(score[free]), -np.inf, score[free])]
+    if ties is not None:
+        keys.insert(0, -ties[free])
+    if first is not None:
+        keys.append(~first[free])
+    return np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
 
 
 @njit(cache=True)
 def _pick(  # type: ignore[no-untyped-def]
-    order, k, host, per_host, site, per_site, with_overlap, keys, value, valid, above, fill, cause, overlaps
+    order,
+    k,
+    host,
+    per_host,
+    of_host,
+    site,
+    per_site,
+    of_site,
+    with_overlap,
+    keys,
+    value,
+    valid,
+    above,
+    fill,
+    cause,
+    overlaps,
 ):
     n = len(host)
     chosen = np.empty(k, np.int64)
     n_chosen = 0
-    of_host = np.zeros(n, np.int64)  # hosts and sites are numbered below the number of pages
-    of_site = np.zeros(n, np.int64)
     last_of_site = np.full(n, -1, np.int64)  # the page of a site that was picked last, and before it …
     before = np.full(n, -1, np.int64)
     for turn in range(2 if fill else 1):

@@ -1,0 +1,50 @@
+"""A plan for a million known pages, from a cold start: a new process, nothing in memory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+from benchmarks.measure import Row
+from recrawl.history import History
+from recrawl.synth import Settings, batches
+
+A_MILLION = 1_000_000
+ROUNDS = 3
+LIMIT = 20
+
+
+def run(n_pages: int = A_MILLION) -> Iterator[Row]:
+    """`recrawl plan` by a policy that learns, and by a stored model."""
+    folder = tempfile.mkdtemp(prefix="recrawl-bench-")
+    try:
+        history = History.create(f"{folder}/history")
+        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False)):
+            history.append(batch)
+        base = ["--history", f"{folder}/history"]
+        small = f"{folder}/small"
+        train = History.create(small)
+        for batch in batches(Settings(pages=2_000, rounds=8, terms=False)):
+            train.append(batch)
+        for name, more in (("average-count", []), ("windowed-clique", [])):
+            seconds = _timed(["plan", "--budget", "5000", "--policy", name, "--format", "urls", *more, *base])
+            is_whole = n_pages == A_MILLION
+            yield Row(
+                f"plan: {name}, {n_pages:,} pages × {ROUNDS} visits, cold",
+                seconds,
+                "s",
+                f"< {LIMIT}" if is_whole else "",
+                seconds < LIMIT if is_whole else None,
+            )
+    finally:
+        shutil.rmtree(folder)
+
+
+def _timed(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "recrawl.cli", *command], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started

@@ -1,0 +1,136 @@
+"""Model files: every model can be read back, a forged one is refused before it can do anything."""
+
+from __future__ import annotations
+
+import hashlib
+import io as bytes_io
+import json
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+
+from recrawl.history import History
+from recrawl.models import saved
+from recrawl.models.learners import KINDS, LEARNERS, Learner
+from recrawl.models.predictor import Predictor, Recipe, predict, train
+from recrawl.visits import Visit
+
+PAIRS = [(learner, kind) for learner in LEARNERS for kind in KINDS if kind in learner.kinds]
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    history = History.create(tmp_path_factory.mktemp("saved") / "h")
+    history.add(
+        Visit(url=f"https://a.org/{i}", at=START + timedelta(days=r), links=[f"https://b.org/{r if i % 2 else 0}"])
+        for i in range(9)
+        for r in range(4)
+    )
+    return history
+
+
+@pytest.fixture(scope="module")
+def predictor(history: History) -> Predictor:
+    return train(history, Recipe(links=("internal", "all"), n_jobs=1))
+
+
+def needed_types(learner: Learner, kind: str) -> set[str]:
+    """The types in a saved model, taught on rows with and without anchors, and on rows that are all zero."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.random(300), rng.gamma(0.5, 2, 300), rng.normal(size=(300, 2))])
+    x[:40, :2] = np.nan
+    counts = np.where(x[:, 2] > 0, rng.poisson(3, 300), 0)
+    target = {"rate": np.minimum(counts, 3) / 3, "presence": counts > 0, "number": counts}[kind]
+    found: set[str] = set()
+    for y in (target, np.zeros(300)):
+        model = learner.for_columns(2, kind, n_jobs=1)
+        few = {name: 4 for name in model.get_params() if name.split("__")[-1] in ("n_estimators", "max_iter")}
+        data = skops.io.dumps(model.set_params(**few).fit(x[:, [3]] if learner.column else x, y))
+        found |= set(skops.io.get_untrusted_types(data=data))
+    return found
+
+
+@pytest.mark.parametrize(("learner", "kind"), PAIRS, ids=[f"{a.name}-{b}" for a, b in PAIRS])
+def test_every_learner_of_every_kind_is_made_of_listed_types(learner: Learner, kind: str) -> None:
+    assert needed_types(learner, kind) <= saved.TRUSTED
+
+
+def test_no_listed_type_is_a_whole_package() -> None:
+    assert all(name.count(".") and name.rpartition(".")[2][0].isupper() for name in saved.TRUSTED)
+
+
+def forged(source: Path, target: Path, model: bytes) -> None:
+    """The file with another model in it and all digests made to fit."""
+    with zipfile.ZipFile(source) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    card = json.loads(parts["card.json"])
+    parts["internal.skops"] = model
+    card["sha256"]["internal"] = hashlib.sha256(model).hexdigest()
+    parts["card.json"] = json.dumps(card).encode()
+    with zipfile.ZipFile(target, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+        file.comment = hashlib.sha256(parts["card.json"]).hexdigest().encode()
+
+
+def calling(function: str, module: str, *arguments: object) -> bytes:
+    """A skops file that calls a function when it is loaded."""
+    with zipfile.ZipFile(bytes_io.BytesIO(skops.io.dumps(arguments))) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    schema = json.loads(parts["schema.json"])
+    about = {name: schema.pop(name) for name in ("protocol", "_skops_version")}
+    call = {"__class__": function, "__module__": module, "__loader__": "ConstructorFromReduceNode", "content": schema}
+    parts["schema.json"] = json.dumps(call | about).encode()
+    out = bytes_io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+def test_a_forged_model_that_calls_something_is_refused_and_calls_nothing(predictor: Predictor, tmp_path: Path) -> None:
+    saved.save(predictor, tmp_path / "m")
+    trace = tmp_path / "executed"
+    forged(tmp_path / "m", tmp_path / "bad", calling("runstring", "numpy.testing", f"open({str(trace)!r}, 'w')", {}))
+    with pytest.raises(saved.BadModel, match=r"no model of recrawl has \(numpy.testing.runstring\): refused"):
+        saved.load(tmp_path / "bad")
+    assert not trace.exists()
+
+
+def test_a_card_that_recrawl_did_not_write_is_refused_with_a_sentence(predictor: Predictor, tmp_path: Path) -> None:
+    saved.save(predictor, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    card = json.loads(parts["card.json"])
+    card["recipe"]["colour"] = "blue"
+    parts["card.json"] = json.dumps(card).encode()
+    with zipfile.ZipFile(tmp_path / "bad", "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+        file.comment = hashlib.sha256(parts["card.json"]).hexdigest().encode()
+    with pytest.raises(saved.BadModel, match="a card that recrawl did not write"):
+        saved.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("learner", ["average-count", "previous-count", "lightgbm", "extra-trees", "always-zero"])
+def test_every_kind_of_learner_can_be_trained_saved_and_asked(history: History, learner: str, tmp_path: Path) -> None:
+    predictor = train(history, Recipe(links=("all",), learner=learner, n_jobs=1))
+    saved.save(predictor, tmp_path / "m")
+    again = predict(saved.load(tmp_path / "m"), history)["all"]
+    np.testing.assert_array_equal(again.expected, predict(predictor, history)["all"].expected)
+
+
+def test_scores_that_are_no_number_are_null_in_the_card(history: History, tmp_path: Path) -> None:
+    predictor = train(history, Recipe(links=("internal",), n_jobs=1))
+    assert np.isnan(predictor.scores["internal"]["spearman"]), "no page ever had a new internal link"
+    saved.save(predictor, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        text = file.read("card.json").decode()
+    assert "NaN" not in text
+    assert json.loads(text)["scores_one_round_earlier"]["internal"]["spearman"] is None
+    assert np.isnan(saved.load(tmp_path / "m").scores["internal"]["spearman"])

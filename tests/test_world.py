@@ -1,0 +1,89 @@
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from making import imported, jsonl
+from recrawl.discovery import Crawler
+from recrawl.history import History
+from recrawl.policies.overlap import Overlap
+from recrawl.testing import tiny_world
+from recrawl.world import FAILED, UNREAD, record
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def visit(page: str, hours: float, links: list[int] | None = None, **more: Any) -> dict[str, Any]:
+    told = {"url": f"https://e.org/{page}", "at": (NOW + timedelta(hours=hours)).isoformat()} | more
+    return told | ({} if links is None else {"links": [f"https://e.org/l{i}" for i in links]})
+
+
+def history_of(folder: Path, records: list[dict[str, Any]]) -> History:
+    return imported(folder, jsonl(records))[1]
+
+
+ENDS = [NOW + timedelta(hours=hours) for hours in (1, 2, 3)]
+
+
+def test_cycle_0_holds_most_pages_not_most_visits(tmp_path: Path) -> None:
+    early = [visit("a", 0.1 * i, [1]) for i in range(4)]
+    later = [visit(page, hours, [1, 2]) for hours in (1.5, 2.5) for page in "abc"]
+    assert record(history_of(tmp_path, early + later), ENDS).n_cycles == 1
+
+
+def test_what_stragglers_showed_is_known_to_all(tmp_path: Path) -> None:
+    records = [visit("a", 0.5, [9]), *(visit(page, 1.5, [1]) for page in "abc")]
+    world = record(history_of(tmp_path, [*records, *(visit(page, 2.5, [1, 9]) for page in "abc")]), ENDS)
+    assert world.discoverable == 0
+    crawler = Crawler(world)
+    assert crawler.visit(np.arange(3)).visits.n_found == 0
+
+
+def test_a_visit_whose_links_are_not_known_is_a_visit_and_tells_of_change(tmp_path: Path) -> None:
+    records = [
+        visit(page, 0.5, text_digest="x" if page == "b" else None, links=None if page == "b" else [1]) for page in "abc"
+    ]
+    records += [visit(page, 1.5, links=None, text_digest=page) for page in "abc"]
+    records += [visit("b", 2.5, links=None, text_digest="b")]
+    world = record(history_of(tmp_path, records), ENDS, everything=True)
+    assert world.shows[0].tolist()[1] == UNREAD
+    crawler = Crawler(world)
+    assert crawler.pages.n_visits.tolist() == [1, 1, 1]
+    second, third = crawler.visit_recorded().visits, crawler.visit_recorded().visits
+    assert second.answered.tolist() == [False, False, False]
+    assert not second.failed.any()
+    assert second.changed[1] == 1
+    assert third.changed.tolist() == [0]
+
+
+def test_a_failed_visit_says_nothing_about_overlap() -> None:
+    world = tiny_world([[{0}, {0}], [{0, 1, 2}, {0, 1, 2}], [{3, 4}, FAILED], [{5}, {6}]], site=[0, 0])
+    crawler, overlap = Crawler(world), Overlap(world.site)
+    overlap.observe(crawler.first.visits)
+    told = []
+    for _ in range(3):
+        overlap.observe(crawler.visit(np.array([0, 1])).visits)
+        told.append(overlap.get(0, 1))
+    assert told == [1.0, 1.0, 0.0]
+
+
+def test_what_is_read_in_a_new_way_is_known_and_not_new(tmp_path: Path) -> None:
+    records = [visit(page, 0.5, [1]) for page in "ab"]
+    records += [visit("a", 1.5, [1, 5], baseline=True), visit("b", 1.5, [1])]
+    records += [visit("a", 2.5, [1, 5, 6]), visit("b", 2.5, [1])]
+    world = record(history_of(tmp_path, records), ENDS)
+    assert world.discoverable == 1
+    crawler = Crawler(world)
+    crawler.visit(np.array([1]))
+    seen = crawler.visit(np.array([0])).visits
+    assert seen.n_found == 1
+    assert seen.n_new_since.tolist() == [-1]  # its last copy was read otherwise
+
+
+def test_a_slim_timeline_tells_the_same(tmp_path: Path) -> None:
+    records = [visit(page, hours, [1, int(hours)]) for page in "abc" for hours in (0.5, 1.5, 2.5)]
+    history = history_of(tmp_path, records)
+    slim = History.open(history.store.folder).slim_timeline
+    for name in ("page", "at", "links", "latest", "text_changed", "compared_with"):
+        np.testing.assert_array_equal(getattr(slim, name), getattr(history.timeline, name))
