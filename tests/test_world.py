@@ -87,3 +87,28 @@ def test_a_slim_timeline_tells_the_same(tmp_path: Path) -> None:
     slim = History.open(history.store.folder).slim_timeline
     for name in ("page", "at", "links", "latest", "text_changed", "compared_with"):
         np.testing.assert_array_equal(getattr(slim, name), getattr(history.timeline, name))
+
+
+def test_hosts_are_those_that_urls_tell() -> None:
+    import pyarrow as pa
+
+    from recrawl import urls
+    from recrawl.world import hosts_and_sites
+
+    spelled = [
+        "http://e.org/",
+        "https://e.org:8443/a?b=http://x.org/",
+        "http://[::1]:80/x",
+        "https://sub.e.co.uk/p@q",
+        "http://127.0.0.1/",
+        "https://xn--bcher-kva.example/%40",
+        "http://user:pw@e.org/x",
+        "https://e.org/a#b",
+    ]
+    canonical = [urls.canonical(url) for url in spelled]
+    host, site = hosts_and_sites(pa.array(canonical))
+    names = [urls.host(url) for url in canonical]
+    for i, one in enumerate(names):
+        for j, other in enumerate(names):
+            assert (host[i] == host[j]) == (one == other)
+            assert (site[i] == site[j]) == (urls.site(one) == urls.site(other))

@@ -27,8 +27,9 @@ class Crawler:
     It begins with all of cycle 0. Links first shown by a page that is read in a new way are known to it without a visit.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, with_updates: bool = True) -> None:
         self.world = world
+        self.with_updates = with_updates
         self.cycle = 0
         self.pages: Pages = world.pages()
         self.known: Flags = world.first_shown == 0  # all that the first crawl showed
@@ -71,7 +72,9 @@ class Crawler:
         older = _lists(world.sets.start, world.sets.links, np.maximum(before, 0), comparable)
         n_new_since = _n_missing(shown.start, shown.links, *older)
         changed = np.where(may_compare, version != last_version, -1).astype(np.int8)
-        updated = np.where(comparable, self.on_page.add(page, shown.start, shown.links) > 0, -1).astype(np.int8)
+        updated = np.full(len(page), -1, np.int8)
+        if self.with_updates:
+            updated[comparable] = (self.on_page.add(page, shown.start, shown.links) > 0)[comparable]
         visits = Visits(
             at=at,
             page=page,

@@ -20,6 +20,7 @@ from recrawl.panel import build as build_panel
 from recrawl.panel import rounds_of
 from recrawl.policies.base import Flags, Ints, LinkLists, Pages
 from recrawl.visits import Outcome
+from recrawl.world_kernels import first_cycles, numbered
 
 if TYPE_CHECKING:
     from recrawl.related import Related
@@ -159,8 +160,7 @@ def record(
     baseline = np.zeros(shape, np.bool_)
     marked = np.flatnonzero(timeline.baseline & in_cycle & (row >= 0))
     baseline[cycle[marked], row[marked]] = True
-    hosts, host = np.unique([urls.host(text) for text in url.to_pylist()], return_inverse=True)
-    site = np.unique([urls.site(name) for name in hosts], return_inverse=True)[1][host]
+    host, site = hosts_and_sites(url)
     return World(
         page=ids,
         url=url,
@@ -193,6 +193,20 @@ def _related(
     return related_pages(vectors, k)
 
 
+def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:
+    """The host and the site of each canonical URL, as small numbers.
+
+    >>> [part.tolist() for part in hosts_and_sites(pa.array(["https://a.e.org/", "https://b.e.org/x", "https://a.e.org/y"]))]
+    [[0, 1, 0], [0, 0, 0]]
+    """
+    parts = pc.replace_substring_regex(
+        url, r"^[a-z]+://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]*).*$", r"\1"
+    ).dictionary_encode()
+    host = parts.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    sites = pa.array([urls.site(name) for name in parts.dictionary.to_pylist()], pa.string()).dictionary_encode()
+    return host, sites.indices.to_numpy(zero_copy_only=False).astype(np.int64)[host] if len(host) else host
+
+
 def _first_full(page: Ints, of_visit: Ints, n_rounds: int) -> int:
     """The first round that holds most pages; where none does, the fullest."""
     once = np.append(True, (page[1:] != page[:-1]) | (of_visit[1:] != of_visit[:-1]))  # ordered by page and time
@@ -209,15 +223,11 @@ def _row_of(page: Ints, ids: Ints) -> Ints:
 
 def _numbered(timeline: Timeline, seen: Ints) -> tuple[Ints, LinkLists, Ints]:
     """For every visit the number of its list, the lists with small ascending numbers for links, and what those stand for."""
-    used, number = np.unique(timeline.links[seen], return_inverse=True)
-    sizes = np.diff(timeline.sets.start)[used]
-    start = np.append(0, np.cumsum(sizes))
-    within = np.arange(start[-1]) - np.repeat(start[:-1], sizes)
-    ids = timeline.sets.links[np.repeat(timeline.sets.start[used], sizes) + within]
-    link, small = np.unique(ids, return_inverse=True)
-    owner = np.repeat(np.arange(len(used)), sizes)
-    order = np.lexsort((small, owner))
-    return number, LinkLists(start, small[order].astype(np.int32)), link
+    is_used = np.zeros(len(timeline.sets.digest), np.bool_)
+    is_used[timeline.links[seen]] = True
+    used = np.flatnonzero(is_used)
+    start, links, link = numbered(timeline.sets.start, timeline.sets.links, used)
+    return (np.cumsum(is_used) - 1)[timeline.links[seen]], LinkLists(start, links), link
 
 
 def _versions(timeline: Timeline, shown: Ints) -> Ints:
@@ -252,9 +262,7 @@ def _first_shown(
     for cycle in range(len(shows) - 1, -1, -1):
         first_of_set[shows[cycle][shows[cycle] >= 0]] = cycle
     first_of_set[at_first] = 0
-    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)
-    first = np.full(n_links, np.iinfo(np.int32).max, np.int32)
-    np.minimum.at(first, sets.links, first_of_set[owner])
+    first: NDArray[np.int32] = first_cycles(sets.start, sets.links, first_of_set, n_links)
     for cycle in np.flatnonzero(baseline.any(axis=1)).tolist():
         for number in shows[cycle][baseline[cycle] & (shows[cycle] >= 0)]:
             links = sets[number]

@@ -83,7 +83,7 @@ def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step
     """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself."""
     on_step("the past, cycle by cycle")
     world = record(history, every, everything=True)
-    crawler = Crawler(world)
+    crawler = Crawler(world, policy.needs_updates)
     expectation = Expectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
     policy.start(crawler.pages)

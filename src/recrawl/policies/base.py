@@ -109,7 +109,9 @@ class Visits:
         np.int8
     ]  # 1: text or links differ from the last copy seen; 0: they do not; -1: nothing to compare with
     n_new_since: NDArray[np.int32]  # links that the last copy seen did not have; -1: nothing to compare with
-    updated: NDArray[np.int8]  # 1: a link never before seen on this page; 0: none; -1: nothing to compare with
+    updated: NDArray[
+        np.int8
+    ]  # 1: a link never before seen on this page; 0: none; -1: nothing to compare with, or not asked
     shown: LinkLists  # all links
     new: LinkLists  # links that no page had shown before this cycle; a link stands on each page that shows it
     n_found: int  # the same, every link once
@@ -214,6 +216,7 @@ class Policy:
 
     name: ClassVar[str]
     paper: ClassVar[str | None] = None
+    needs_updates: ClassVar[bool] = False  # whether it looks at `Visits.updated`, which takes a while to find out
     sees_future: ClassVar[bool] = False  # only for replays: an upper bound, no policy that anyone could run
 
     def start(self, pages: Pages) -> None:

@@ -42,6 +42,7 @@ class HistoryAware(Policy):
 
     name: ClassVar[str] = "history-aware"
     paper: ClassVar[str | None] = "HACS"
+    needs_updates: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ class LastObserved(Policy):
 
     name: ClassVar[str] = "last-observed"
     paper: ClassVar[str | None] = "Last-Obs"
+    needs_updates: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
         """Forget all updates."""

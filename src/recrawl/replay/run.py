@@ -22,7 +22,7 @@ def replay(world: World, policy: Policy, budget: Budget) -> Iterator[Row]:
 
     A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3).
     """
-    crawler = Crawler(world)
+    crawler = Crawler(world, policy.needs_updates)
     policy.start(crawler.pages)
     if policy.sees_future:
         policy.foresee(lambda: crawler.unseen(crawler.cycle + 1))  # type: ignore[attr-defined]
