@@ -172,3 +172,28 @@ def test_the_forecast_that_is_ranked_is_the_one_that_would_be_trained_and_predic
     assert ranked["n_test"] == scores["n_pages"]
     assert ranked["spearman"] == pytest.approx(scores["spearman"], abs=1e-6)
     assert ranked["area"] == pytest.approx(scores["area"], abs=1e-6)
+
+
+def test_pages_that_never_gained_links_are_tied_where_the_ranking_says_so(tmp_path: Path) -> None:
+    from recrawl.features import known_before
+
+    history = History.create(tmp_path)
+    history.add(
+        Visit(
+            url=f"https://e.org/{i}",
+            at=START + timedelta(days=7 * r),
+            links=[f"https://e.org/l{i}-{j}" for j in range(r + 1 if i % 3 == 0 else 1)],
+            content_bytes=100 * i,
+        )
+        for i in range(40)
+        for r in range(6)
+    )
+    built = panel.build(history)
+    chosen = tuple(ranking for ranking in rankings.RANKINGS if ranking.learner == "forecast")
+    settings = replace(QUICK, split="time")
+    known = known_before(history, built, 5, rankings.all_features(settings))
+    told = {ranking.name: value for ranking, _, value in rankings._ranked(known, settings, chosen, "internal", 0)}
+    has_gained = known.values("mean_internal")[:, 4] > 0
+    assert 0 < has_gained.sum() < 40
+    assert (told["forecast, quiet tied"][~has_gained] == 0).all()
+    np.testing.assert_array_equal(told["forecast, quiet tied"][has_gained], told["forecast"][has_gained])

@@ -13,7 +13,16 @@ from recrawl import metrics
 from recrawl.experiments.ladders import Row, learnt, scores, settings_task, split_of
 from recrawl.experiments.protocol import Predicted, Task
 from recrawl.experiments.settings import Settings
-from recrawl.features import Features, Known, default, everything, look_back_look_around, static_network, static_page
+from recrawl.features import (
+    Feature,
+    Features,
+    Known,
+    default,
+    everything,
+    look_back_look_around,
+    static_network,
+    static_page,
+)
 from recrawl.features.sets import related_rates
 from recrawl.models.answers import answer
 from recrawl.models.around import around
@@ -34,6 +43,7 @@ class Ranking:
     features: str  # a name below
     by_probability: bool = False
     as_predicted: bool = False  # pages without a past are answered as `recrawl predict` does
+    quiet_tied: bool = False  # pages that were never seen to gain links are all equal, as they are for average-count
 
 
 RANKINGS = (
@@ -46,6 +56,7 @@ RANKINGS = (
     Ranking("new-link-count trees", "NNL-ET", NewLinkCount, "extra-trees", "all"),
     Ranking("new-link-count, NGBoost Poisson", "NNL-NGB", NewLinkCount, "ngboost", "all"),
     Ranking("forecast", None, NewLinkCount, "forecast", "default", as_predicted=True),
+    Ranking("forecast, quiet tied", None, NewLinkCount, "forecast", "default", as_predicted=True, quiet_tied=True),
     Ranking("average-count", "NNL-Av", NewLinkCount, "average-count", "baseline"),
     Ranking("previous-count", "NNL-Pr", NewLinkCount, "previous-count", "baseline"),
     Ranking("content-change-rate", "CCR", NewLinkCount, "content-change-rate", "baseline"),
@@ -127,11 +138,19 @@ def _ranked(
 def _value(known: Known, ranking: Ranking, task: Task, found: Predicted) -> Floats:
     """What pages are ranked by."""
     if ranking.as_predicted:
-        return _as_predicted(known, task, found)
+        told = _as_predicted(known, task, found)
+        return np.where(_has_gained(known, task), told, 0).astype(np.float32) if ranking.quiet_tied else told
     if ranking.by_probability:
         assert found.probability is not None
         return found.probability
     return found.value
+
+
+def _has_gained(known: Known, task: Task) -> NDArray[np.bool_]:
+    """Whether each tested page was ever seen to gain links before the predicted round; also where nobody could have seen it."""
+    mean = known.matrix((Feature(f"mean_{task.target.links}", lag=1),), known.panel.shape[1] - 1)[task.test_pages, 0]
+    has_gained: NDArray[np.bool_] = mean != 0
+    return has_gained
 
 
 def _as_predicted(known: Known, task: Task, found: Predicted) -> Floats:
