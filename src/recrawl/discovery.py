@@ -61,8 +61,7 @@ class Crawler:
         shown = LinkLists(*_lists(world.sets.start, world.sets.links, number, answered))
         unknown = _unknown(shown.start, shown.links, self.known)
         new = LinkLists(*unknown)
-        found = np.unique(new.links)
-        self.known[found] = True
+        found = _learn(new.links, self.known)
         before, version, last_version = self.copy[page], world.version[now][page], self.version[page]
         version = np.where(shows == NOTHING, -1, version)  # nobody looked: it is only carried forward
         is_seen = answered | (shows == UNREAD)
@@ -154,6 +153,19 @@ def _unknown(start, links, known):  # type: ignore[no-untyped-def]
                 n += 1
         fresh[i + 1] = n
     return fresh, kept[:n].copy()
+
+
+@njit(cache=True)
+def _learn(links, known):  # type: ignore[no-untyped-def]
+    """Every link once, in the order of first sight; from now on they are known."""
+    found = np.empty(len(links), np.int32)
+    n = 0
+    for link in links:
+        if not known[link]:
+            known[link] = True
+            found[n] = link
+            n += 1
+    return found[:n].copy()
 
 
 @njit(cache=True)

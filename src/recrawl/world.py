@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -137,10 +138,11 @@ def record(
         raise NotEnoughData("no visit in this history shows the links of a page, so there is nothing to replay")
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
-    ids = timeline.pages if everything else np.unique(timeline.page[readable])
-    url = history.urls_of(ids).cast(pa.string())
-    by_name = pc.sort_indices(url).to_numpy()
-    ids, url = ids[by_name], url.take(pa.array(by_name))
+    seen = np.flatnonzero(readable)  # ordered by page and time: the last one of a cycle is written last
+    with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
+        looked_up = other.submit(_named, history, timeline.pages if everything else np.unique(timeline.page[readable]))
+        number, sets, link = _numbered(timeline, seen)
+        ids, url, host, site = looked_up.result()
     first = 0 if everything else _first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
     cycle = np.maximum(rounds.of_visit - first, 0)
     shape = (len(rounds.ends) - first, len(ids))
@@ -151,8 +153,6 @@ def record(
     for which, mark in marks:
         visited = np.flatnonzero(in_cycle & (row >= 0) & which)
         shows[cycle[visited], row[visited]] = mark
-    seen = np.flatnonzero(readable)  # ordered by page and time: the last one of a cycle is written last
-    number, sets, link = _numbered(timeline, seen)
     shows[cycle[seen], row[seen]] = number
     version = np.full(shape, -1, np.int64)
     shown = np.flatnonzero((readable | unread) & (row >= 0))
@@ -160,7 +160,6 @@ def record(
     baseline = np.zeros(shape, np.bool_)
     marked = np.flatnonzero(timeline.baseline & in_cycle & (row >= 0))
     baseline[cycle[marked], row[marked]] = True
-    host, site = hosts_and_sites(url)
     return World(
         page=ids,
         url=url,
@@ -191,6 +190,14 @@ def _related(
     at = np.minimum(np.searchsorted(panel.page, ids), len(panel.page) - 1)
     vectors = np.where((panel.page[at] == ids)[:, None], found.values[at], 0).astype(np.float32)
     return related_pages(vectors, k)
+
+
+def _named(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
+    """Pages in the order of their URLs: ids, URLs, hosts and sites."""
+    url = history.urls_of(ids).cast(pa.string())
+    by_name = pc.sort_indices(url).to_numpy()
+    url = url.take(pa.array(by_name))
+    return ids[by_name], url, *hosts_and_sites(url)
 
 
 def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:

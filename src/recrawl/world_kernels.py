@@ -8,7 +8,7 @@ from numba import njit
 from recrawl.policies.pairs import slot
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)  # URLs are looked up meanwhile
 def numbered(set_start, set_links, used):  # type: ignore[no-untyped-def]
     """The used lists with small ascending numbers for links, and what those stand for, in the order of first sight."""
     start = np.zeros(len(used) + 1, np.int64)

@@ -17,7 +17,7 @@ from recrawl.history.keys import Ints
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
-from recrawl.history.timeline import LinkSets, Timeline, build
+from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build
 from recrawl.visits import Visit
 
 #: The columns that tell what a visit showed.
@@ -86,11 +86,11 @@ class History:
         """The same as `timeline`, but its `rows` have only the columns that tell what was seen: a third of the memory."""
         if "timeline" in self.__dict__:
             return self.timeline
-        rows = self.store.read("visits", list(SLIM), self._until())
-        page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
-        if _any_twice(page, at):
-            return self.timeline  # which of two rows counts depends on all columns
-        return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+        try:
+            rows = self.store.read("visits", list(SLIM), self._until())
+            return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+        except TooSlim:
+            return self.timeline
 
     def _until(self) -> ds.Expression | None:
         if self.until is None:
@@ -122,11 +122,6 @@ class History:
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
         self.store.compact()
-
-
-def _any_twice(page: Ints, at: Ints) -> bool:
-    order = np.lexsort((at, page))
-    return bool(((np.diff(page[order]) == 0) & (np.diff(at[order]) == 0)).any())
 
 
 def count_new(timeline: Timeline) -> Novelty:

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.history.keys import Ints, best_rows, outcomes, precedence
+from recrawl.history.schema import VISITS
 from recrawl.visits import Outcome
 
 LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
@@ -124,10 +125,22 @@ class Timeline:
         )
 
 
+class TooSlim(Exception):
+    """Some page and moment stands twice, and which row counts depends on columns that were not read."""
+
+
+def _refuse(rows: pa.Table) -> Ints:
+    raise TooSlim
+
+
 def build(rows: pa.Table, sets: LinkSets) -> Timeline:
-    """Order rows by page and time, keep one for each page and moment, and work out what each shows."""
+    """Order rows by page and time, keep one for each page and moment, and work out what each shows.
+
+    Rows that have not all columns are fine as long as none stands twice; else `TooSlim` is raised.
+    """
+    rank = precedence if rows.num_columns == len(VISITS) else _refuse
     moments = rows["at"].cast(pa.int64()).to_numpy()
-    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(precedence, rows))))
+    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(rank, rows))))
     page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
     status = rows["status"].to_numpy()
     outcome = outcomes(status)
