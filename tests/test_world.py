@@ -7,6 +7,8 @@ import numpy as np
 from making import imported, jsonl
 from recrawl.discovery import Crawler
 from recrawl.history import History
+from recrawl.plan.make import survey
+from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
 from recrawl.testing import tiny_world
 from recrawl.world import FAILED, UNREAD, record
@@ -112,3 +114,23 @@ def test_hosts_are_those_that_urls_tell() -> None:
         for j, other in enumerate(names):
             assert (host[i] == host[j]) == (one == other)
             assert (site[i] == site[j]) == (urls.site(one) == urls.site(other))
+
+
+def test_schedulers_learn_from_visits_that_show_only_whether_a_page_changed(tmp_path: Path) -> None:
+    """As a CDX index tells them: digests, and no links."""
+    ends = [NOW + timedelta(days=day) for day in range(1, 13)]
+    records = []
+    for day in range(12):
+        for page, digest in (("busy", f"v{day}"), ("quiet", "same")):
+            records.append(visit(page, 24 * day + 1, links=None, text_digest=digest))
+    history = history_of(tmp_path, records)
+    situation = {
+        name: survey(history, named(name), ends)  # type: ignore[arg-type]
+        for name in ("lambda-crawl", "nutch-adaptive", "stormcrawler-adaptive")
+    }
+    rates = situation["lambda-crawl"].policy.rates_.per_day  # type: ignore[attr-defined]
+    assert rates[0] > 5 * rates[1]
+    for name in ("nutch-adaptive", "stormcrawler-adaptive"):
+        interval = situation[name].policy.interval_  # type: ignore[attr-defined]
+        assert interval[0] < interval[1]
+        assert not situation[name].pages.n_failures.any()

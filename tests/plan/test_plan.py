@@ -243,3 +243,21 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     assert default_policy(longer, "7d").policy == SHORT_FALLBACK
     (longer.store.folder / "tuned.json").write_text("{damaged")
     assert default_policy(longer).policy == FALLBACK
+
+
+def test_a_regression_on_pages_that_were_always_visited_together_does_not_explode(tmp_path: Path) -> None:
+    """Age hardly varies then: nothing is known of how new links grow with it, and nothing may be made of that."""
+    history = History.create(tmp_path / "h")
+    random = np.random.default_rng(0)
+    for i, rate in enumerate((0.5, 2.0, 6.0, 12.0)):
+        n_links = 300
+        for cycle in range(60):
+            n_links += int(random.poisson(rate))
+            links = [page(f"{i}-{j}") for j in range(n_links - 300, n_links)]
+            at = START + cycle * timedelta(hours=3) + timedelta(seconds=float(random.uniform(0, 30)))
+            history.add([Visit(url=page(f"p{i}"), at=at, links=links)])
+    for hours in (1, 3, 9):
+        plan = make(history, named("regression"), Request(4), START + 59 * timedelta(hours=3) + timedelta(hours=hours))
+        told = dict(zip(urls_of(plan), plan.expected, strict=True))
+        assert told["e.org/p3"] < 60
+        assert told["e.org/p3"] > told["e.org/p0"]

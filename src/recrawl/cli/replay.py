@@ -69,7 +69,7 @@ def replay(
     ] = None,
     related: Annotated[
         int, typer.Option("--related", min=0, help="Related pages of each page, for policies that look around.")
-    ] = 0,
+    ] = 30,
     relevance: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +120,7 @@ def replay(
     first = _moment("--from", since)
     opened = open_history(history, until)
     with working("working out what every page showed in every cycle"):
-        world = past(opened, every, first, related)
+        world = past(opened, every, first, related if any(policy.needs_related for policy in chosen) else 0)
         if relevance or relevant_above is not None:
             world = _focused(opened, world, relevance, 0.5 if relevant_above is None else relevant_above)
     budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]

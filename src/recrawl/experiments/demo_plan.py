@@ -66,7 +66,7 @@ def planned(place: Path, seed: int) -> Iterator[str]:
     yield f"with plots: {page}"
     real = sorted((run for run in runs if not run.sees_future), key=lambda run: -(summarise(run).coverage or 0.0))
     recommend(folder, Tuning(real[0], real, None, None).record("crawl"))
-    now = moment(int(world.time[-1])) + timedelta(hours=1)
+    now = moment(int(world.time[-1])) + timedelta(hours=3)
     plan = make(history, named(real[0].policy, window=72), Request(budget.pages, per_site=8), now)
     store(history, plan)
     yield f"the next {len(plan)} pages by {plan.policy}, {plan.expected.sum():,.0f} new links expected:"

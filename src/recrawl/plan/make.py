@@ -20,6 +20,7 @@ from recrawl.policies.expectation import Expectation
 from recrawl.world import World, record
 
 Step = Callable[[str], None]
+N_RELATED = 30  #: related pages of each page, as in the papers, for policies that look around
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Situation:
 def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step = lambda what: None) -> Situation:
     """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself."""
     on_step("the past, cycle by cycle")
-    world = record(history, every, everything=True)
+    world = record(history, every, everything=True, n_related=N_RELATED if policy.needs_related else 0)
     crawler = Crawler(world, policy.needs_updates)
     expectation = Expectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
@@ -135,8 +136,9 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     pages, world = situation.pages, situation.world
     budget = budget_of(situation, request, now)
     expected, probability = situation.expectation.expect(pages, now)
+    size = situation.expectation.size
     # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
-    curve = np.cumsum(_expected(situation.policy.choose(pages, replace(budget, pages=len(pages)), now), expected))
+    curve = np.cumsum(_expected(situation.policy.choose(pages, replace(budget, pages=len(pages)), now), expected, size))
     choice = situation.policy.choose(pages, budget, now)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
@@ -154,7 +156,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         page=world.page[choice.page],
         url=url,
         host=[urls.host(text) for text in url.to_pylist()],
-        expected=_expected(choice, expected),
+        expected=_expected(choice, expected, size),
         probability=probability[choice.page],
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[choice.page]),
@@ -194,11 +196,13 @@ def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
     return found
 
 
-def _expected(choice: Choice, otherwise: Floats) -> Floats:
-    """New links expected of the pages picked: what the policy says, else what their past says."""
+def _expected(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
+    """New links expected of the pages picked: what the policy says, else what their past says; none above the links it has."""
     if choice.expected is None:
         return otherwise[choice.page]
-    return np.where(np.isnan(choice.expected), otherwise[choice.page], choice.expected)
+    own = np.where(np.isnan(choice.expected), otherwise[choice.page], choice.expected)
+    most = np.where(np.isnan(size[choice.page]), np.inf, size[choice.page])
+    return np.minimum(own, most)
 
 
 def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:

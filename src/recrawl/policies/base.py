@@ -120,6 +120,11 @@ class Visits:
         return len(self.page)
 
     @property
+    def came(self) -> Flags:
+        """The page itself came back, whether its links could be read or not: enough to tell whether it changed."""
+        return ~self.failed & ~self.gone
+
+    @property
     def n_new(self) -> Ints:
         """New links of each visit: the paper's |O(s)|."""
         return self.new.sizes
@@ -216,6 +221,7 @@ class Policy:
 
     name: ClassVar[str]
     paper: ClassVar[str | None] = None
+    needs_related: ClassVar[bool] = False  # whether it looks around at `Pages.related`
     needs_updates: ClassVar[bool] = False  # whether it looks at `Visits.updated`, which takes a while to find out
     sees_future: ClassVar[bool] = False  # only for replays: an upper bound, no policy that anyone could run
 

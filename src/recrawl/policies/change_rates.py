@@ -29,12 +29,12 @@ class ChangeRates:
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle."""
         at = microseconds(visits.at)
-        known = visits.answered & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
+        known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
         page, changed = visits.page[known], visits.changed[known] == 1
         days = np.maximum(at - self._seen[page], 0) / MICROSECONDS_PER_DAY
         self._quiet_days[page[~changed]] += days[~changed]
         self._changes.add(page[changed], days=days[changed])
-        self._seen[visits.page[visits.answered]] = at
+        self._seen[visits.page[visits.came]] = at
         start, row = self._changes.of(page)
         self.per_day[page] = self._estimated(start, self._changes["days"][row], self._quiet_days[page])
 

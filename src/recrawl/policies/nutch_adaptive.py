@@ -121,10 +121,10 @@ class NutchAdaptive(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Set when each page is due again."""
-        at, failed = seconds(visits.at), ~visits.answered & ~visits.gone
+        at, failed = seconds(visits.at), visits.failed
         self.n_failures_[visits.page] = np.where(failed, self.n_failures_[visits.page] + 1, 0)
         given_up = visits.gone | (self.n_failures_[visits.page] >= self.n_tries)
-        self._answered(visits.page[visits.answered], at, visits.changed[visits.answered])
+        self._answered(visits.page[visits.came], at, visits.changed[visits.came])
         self.due_[visits.page[failed & ~given_up]] = at + self.retry_days * SECONDS_PER_DAY
         gone = visits.page[given_up]
         self.interval_[gone] = interval_when_gone(self.interval_[gone], self.hard_maximum_days * SECONDS_PER_DAY)

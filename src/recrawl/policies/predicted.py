@@ -34,6 +34,7 @@ class PredictedCount(Policy):
 
     name: ClassVar[str] = "predicted-count"
     paper: ClassVar[str | None] = "NNL"
+    needs_related: ClassVar[bool] = True
     target: ClassVar[Target] = NewLinkCount("all")
     words: ClassVar[str] = "{score:.1f} new links predicted"
 

@@ -17,6 +17,12 @@ from recrawl.policies.window import Window
 
 N_PAGE_FEATURES = 4  #: avg, std, age, avg · age
 N_FEATURES = N_PAGE_FEATURES + 24 + 7
+# Where every page was visited in every cycle, age hardly varies, and mean and mean · age tell nearly the same. What chance makes
+# of that must not be stretched to a page that waits for another time.
+#: A column that varies by less than this share of its mean has no weight.
+NEARLY_CONSTANT = 1e-2
+#: Nor has a direction whose eigenvalue is below this share of the greatest.
+NEARLY_DEPENDENT = 1e-6
 
 
 class Regression(Policy):
@@ -162,9 +168,9 @@ class Linear:
         mean = total / n
         centred = gram - n * np.outer(mean, mean)
         scale = np.sqrt(np.maximum(np.diag(centred), 0.0) / n)
-        scale[scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)] = np.inf  # a constant column has no weight
+        scale[scale <= NEARLY_CONSTANT * np.abs(mean)] = np.inf
         scaled = centred / np.outer(scale, scale)
-        weight = np.linalg.lstsq(scaled, (target - y * mean) / scale, rcond=1e-10)[0] / scale
+        weight = np.linalg.lstsq(scaled, (target - y * mean) / scale, rcond=NEARLY_DEPENDENT)[0] / scale
         return cls(weight, float(y / n - mean @ weight))
 
     def predict(self, x: Floats, now: datetime) -> Floats:

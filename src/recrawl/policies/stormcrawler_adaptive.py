@@ -93,6 +93,6 @@ class StormcrawlerAdaptive(Policy):
             first=self.first_minutes,
         )
         no_answer = np.where(visits.gone, self.gone_minutes, self.failed_minutes)
-        self.interval_[page] = np.where(visits.answered, answer, no_answer)
-        self.forgotten_[page] = ~visits.answered
+        self.interval_[page] = np.where(visits.came, answer, no_answer)
+        self.forgotten_[page] = ~visits.came
         self.due_[page] = seconds(visits.at) + 60.0 * self.interval_[page]

@@ -1,0 +1,118 @@
+"""``recrawl explain``: why a page is, or is not, in the plan."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    EveryOption,
+    HistoryOption,
+    JsonOption,
+    console,
+    print_json,
+)
+from recrawl.cli.planning import (
+    BudgetOption,
+    ExcludeOption,
+    MinGapOption,
+    PerHostOption,
+    PerSiteOption,
+    PolicyOption,
+    RetryGoneOption,
+    SetOption,
+    ThresholdOption,
+    situation_of,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain")(explain)
+
+
+def explain(
+    url: Annotated[str, typer.Argument(help="The page.")],
+    budget: BudgetOption = "10%",
+    policy: PolicyOption = None,
+    per_host: PerHostOption = None,
+    per_site: PerSiteOption = None,
+    min_gap: MinGapOption = None,
+    threshold: ThresholdOption = None,
+    exclude: ExcludeOption = None,
+    retry_gone: RetryGoneOption = False,
+    settings: SetOption = None,
+    every: EveryOption = "crawl",
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Why a page is, or is not, in the plan: the numbers behind, what it overlaps with, what would have to change."""
+    from recrawl.plan.explain import explain as run
+    from recrawl.urls import canonical
+
+    opened, situation, now, request = situation_of(
+        history, as_of, policy, settings, every, budget, threshold, per_host, per_site, min_gap, exclude, retry_gone
+    )
+    told = run(situation, request, canonical(url), now)
+    related = _related(opened, told.url)
+    if json:
+        print_json(told.__dict__ | {"related": related})
+        return
+    _tell(told, related, request.pages)
+
+
+def _related(history: Any, url: str, top: int = 5) -> list[dict[str, Any]]:
+    """The pages whose text is most like this one's, if texts are known."""
+    from recrawl import panel, related, vectors
+    from recrawl.errors import NotEnoughData
+    from recrawl.urls import page_id
+
+    try:
+        built = panel.build(history, "crawl", 0.0)
+        found = vectors.page_vectors(history, built, built.shape[1] - 1)
+    except NotEnoughData:
+        return []
+    page = int((built.page == page_id(url)).argmax()) if (built.page == page_id(url)).any() else -1
+    if page < 0 or not found.known[page]:
+        return []
+    near = related.related_pages(found.values, top)
+    return [
+        {"url": built.url[int(other)].as_py(), "weight": round(float(weight), 4)}
+        for other, weight in zip(near.neighbour[page], near.weight[page], strict=True)
+        if weight > 0
+    ]
+
+
+def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
+    from recrawl.models.reasons import number
+
+    screen = console()
+
+    def say(text: str) -> None:
+        screen.print(text, markup=False)
+
+    screen.print(told.url, markup=False, style="bold")
+    place = f"rank {told.rank:,} of {told.n_known:,}" if told.rank else f"none of {told.n_known:,} ranks"
+    say(f"{'in the plan' if told.is_picked else 'not in the plan'} of {budget:,} pages by {told.policy}: {place}")
+    if told.reason:
+        say(f"speaks for it: {told.reason}")
+    if not told.is_picked:
+        say(f"stands in the way: {told.cause}; {told.what_would_change}")
+    if told.passed_over_for:
+        say(f"passed over for: {told.passed_over_for}")
+    say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any")
+    say(
+        f"so far: {told.n_visits} visits, {told.n_answers} answered; {told.n_hits} of them found {told.n_new_links} new links"
+        + (f"; the last {told.n_failures} failed" if told.n_failures else "")
+    )
+    last = told.last_visit_at.strftime("%Y-%m-%d %H:%M") if told.last_visit_at else "never"
+    changed = told.last_change_at.strftime("%Y-%m-%d %H:%M") if told.last_change_at else "never"
+    say(f"last visit {last}, last new link {changed} (UTC)")
+    for other, share in told.overlaps:
+        say(f"  new links {share:.0%} the same as on {other}")
+    for page in related:
+        say(f"  related: {page['url']}")
