@@ -19,34 +19,25 @@ LIMIT = 20
 
 
 def run(n_pages: int = A_MILLION) -> Iterator[Row]:
-    """`recrawl plan` by two policies that learn from all visits."""
+    """`recrawl plan` by policies that learn from all visits, and by a model that learnt before."""
     folder = tempfile.mkdtemp(prefix="recrawl-bench-")
     try:
         history = History.create(f"{folder}/history")
         for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False)):
             history.append(batch)
-        for name in ("average-count", "windowed-clique"):
-            seconds = _timed(
-                [
-                    "plan",
-                    "--budget",
-                    "5000",
-                    "--policy",
-                    name,
-                    "--format",
-                    "urls",
-                    "--dry-run",
-                    "--history",
-                    f"{folder}/history",
-                ]
-            )
-            is_whole = n_pages == A_MILLION
+        at = ["--history", f"{folder}/history"]
+        _timed(["train", *at, "--learner", "average-count", "--out", f"{folder}/model"])  # its size is what matters
+        is_whole = n_pages == A_MILLION
+        by = {name: ["--policy", name] for name in ("average-count", "windowed-clique", "regression-round-robin")}
+        by |= {name: ["--model", f"{folder}/model"] for name in ("a model, predicting first", "a stored model")}
+        for name, options in by.items():
+            seconds = _timed(["plan", "--budget", "5000", *options, "--format", "urls", "--dry-run", *at])
             yield Row(
                 f"plan: {name}, {n_pages:,} pages × {ROUNDS} visits, cold",
                 seconds,
                 "s",
-                f"< {LIMIT}" if is_whole else "",
-                seconds < LIMIT if is_whole else None,
+                f"< {LIMIT}" if is_whole and name == "a stored model" else "",
+                seconds < LIMIT if is_whole and name == "a stored model" else None,
             )
     finally:
         shutil.rmtree(folder)

@@ -121,7 +121,7 @@ def features(
 def predictions(history: History, model: str) -> Iterator[pa.Table]:
     """One row a page: what the model in this file expects of the next round, and why."""
     predictor = load(model)
-    check_fits(predictor, history, model)
+    check_fits(predictor, history.timeline.pages, model)
     found = predict(predictor, history)
     kind = "all" if "all" in found else next(iter(found))
     rows = records(predictor, found, kind)

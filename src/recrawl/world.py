@@ -140,7 +140,9 @@ def record(
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     seen = np.flatnonzero(readable)  # ordered by page and time: the last one of a cycle is written last
     with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
-        looked_up = other.submit(_named, history, timeline.pages if everything else np.unique(timeline.page[readable]))
+        looked_up = other.submit(
+            named_pages, history, timeline.pages if everything else np.unique(timeline.page[readable])
+        )
         number, sets, link = _numbered(timeline, seen)
         ids, url, host, site = looked_up.result()
     first = 0 if everything else _first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
@@ -192,7 +194,7 @@ def _related(
     return related_pages(vectors, k)
 
 
-def _named(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
+def named_pages(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
     """Pages in the order of their URLs: ids, URLs, hosts and sites."""
     url = history.urls_of(ids).cast(pa.string())
     by_name = pc.sort_indices(url).to_numpy()

@@ -143,7 +143,7 @@ def test_a_model_of_other_pages_is_refused(predictor: Predictor, tmp_path: Path)
     other = History.create(tmp_path / "other")
     other.add([Visit(url="https://x.org/", at=START, links=[])])
     with pytest.raises(saved.BadModel, match="none of which is in this history"):
-        saved.check_fits(predictor, other, "m")
+        saved.check_fits(predictor, other.timeline.pages, "m")
 
 
 def card_of(path: Path) -> dict[str, object]:

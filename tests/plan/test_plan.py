@@ -227,7 +227,7 @@ def test_explain_tells_what_would_have_to_change(history: History) -> None:
 def test_explain_and_plan_agree(history: History) -> None:
     situation = survey(history.as_of(NOW), named("windowed-clique"))
     plan = chosen(situation, Request(3), NOW)
-    for url in situation.world.url.to_pylist():
+    for url in situation.url.to_pylist():
         told = explain(situation, Request(3), url, NOW)
         assert told.is_picked == (url in plan.url.to_pylist())
 

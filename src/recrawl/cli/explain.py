@@ -19,6 +19,7 @@ from recrawl.cli.planning import (
     BudgetOption,
     ExcludeOption,
     MinGapOption,
+    ModelOption,
     PerHostOption,
     PerSiteOption,
     PolicyOption,
@@ -38,6 +39,7 @@ def explain(
     url: Annotated[str, typer.Argument(help="The page.")],
     budget: BudgetOption = "10%",
     policy: PolicyOption = None,
+    model: ModelOption = None,
     per_host: PerHostOption = None,
     per_site: PerSiteOption = None,
     min_gap: MinGapOption = None,
@@ -55,7 +57,19 @@ def explain(
     from recrawl.urls import canonical
 
     opened, situation, now, request = situation_of(
-        history, as_of, policy, settings, every, budget, threshold, per_host, per_site, min_gap, exclude, retry_gone
+        history,
+        as_of,
+        policy,
+        settings,
+        every,
+        budget,
+        threshold,
+        per_host,
+        per_site,
+        min_gap,
+        exclude,
+        retry_gone,
+        model,
     )
     told = run(situation, request, canonical(url), now)
     related = _related(opened, told.url)

@@ -22,6 +22,7 @@ from recrawl.cli.planning import (
     BudgetOption,
     ExcludeOption,
     MinGapOption,
+    ModelOption,
     PerHostOption,
     PerSiteOption,
     PolicyOption,
@@ -55,6 +56,7 @@ def register(app: typer.Typer) -> None:
 def plan(
     budget: BudgetOption,
     policy: PolicyOption = None,
+    model: ModelOption = None,
     per_host: PerHostOption = None,
     per_site: PerSiteOption = None,
     min_gap: MinGapOption = None,
@@ -85,7 +87,19 @@ def plan(
     from recrawl.plan.score import store
 
     opened, situation, now, request = situation_of(
-        history, as_of, policy, settings, every, budget, threshold, per_host, per_site, min_gap, exclude, retry_gone
+        history,
+        as_of,
+        policy,
+        settings,
+        every,
+        budget,
+        threshold,
+        per_host,
+        per_site,
+        min_gap,
+        exclude,
+        retry_gone,
+        model,
     )
     made = chosen(situation, request, now)
     if not dry_run:

@@ -11,6 +11,7 @@ from recrawl.cli.common import checked_period, note, open_history, steps
 from recrawl.cli.policy_options import checked_budgets
 
 if TYPE_CHECKING:
+    from recrawl.history import History
     from recrawl.plan import Request
     from recrawl.plan.make import Situation
 
@@ -27,6 +28,10 @@ BudgetOption = Annotated[
 PolicyOption = Annotated[
     str | None,
     typer.Option("--policy", "-p", help="Who chooses. Default: what recrawl tune recommended, else a fallback."),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="FILE", help="Plan by the predictions of a model that recrawl train made."),
 ]
 PerHostOption = Annotated[int | None, typer.Option("--per-host", min=0, help="At most so many pages of one host.")]
 PerSiteOption = Annotated[
@@ -68,29 +73,17 @@ def situation_of(
     min_gap: str | None,
     exclude: list[str] | None,
     retry_gone: bool,
+    model: str | None = None,
 ) -> tuple[Any, Situation, datetime, Request]:
     """What both commands begin with."""
     from datetime import UTC
 
-    from recrawl.cli.policy_options import budget_pages, made_policies
+    from recrawl.cli.policy_options import budget_pages
     from recrawl.panel import parse_period
-    from recrawl.plan.default import default_policy
-    from recrawl.plan.make import Request, survey
+    from recrawl.plan.make import Request
 
     opened = open_history(history, as_of)
-    if policy is None:
-        chosen_by = default_policy(opened, every)
-        note(chosen_by.why)
-        name, known = chosen_by.policy, chosen_by.settings
-    else:
-        name, known = policy, {}
-    (one,) = made_policies(name, settings or (), **known)
-    if one.sees_future:
-        raise typer.BadParameter(
-            f"{name} knows the future; it can only be replayed. Try recrawl replay --policies {name}"
-        )
-    with steps("what was visited") as on_step:
-        situation = survey(opened, one, every, on_step)
+    situation = _foreseen(opened, model, policy, settings) if model else _surveyed(opened, policy, settings, every)
     request = Request(
         pages=budget_pages(budget, len(situation.pages))[0],
         per_host=per_host,
@@ -102,3 +95,32 @@ def situation_of(
         threshold=threshold,
     )
     return opened, situation, opened.until or datetime.now(UTC), request
+
+
+def _foreseen(history: History, model: str, policy: str | None, settings: list[str] | None) -> Situation:
+    from recrawl.plan.foreseen import foresee
+
+    if policy or settings:
+        raise typer.BadParameter("--model plans by its own predictions: leave --policy and --set out")
+    with steps("what was visited") as on_step:
+        return foresee(history, model, on_step, note)
+
+
+def _surveyed(history: History, policy: str | None, settings: list[str] | None, every: str) -> Situation:
+    from recrawl.cli.policy_options import made_policies
+    from recrawl.plan.default import default_policy
+    from recrawl.plan.make import survey
+
+    if policy is None:
+        chosen_by = default_policy(history, every)
+        note(chosen_by.why)
+        name, known = chosen_by.policy, chosen_by.settings
+    else:
+        name, known = policy, {}
+    (one,) = made_policies(name, settings or (), **known)
+    if one.sees_future:
+        raise typer.BadParameter(
+            f"{name} knows the future; it can only be replayed. Try recrawl replay --policies {name}"
+        )
+    with steps("what was visited") as on_step:
+        return survey(history, one, every, on_step)

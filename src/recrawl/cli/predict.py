@@ -66,7 +66,7 @@ def predict(
 
     predictor = load(model)
     opened = open_history(history, as_of)
-    check_fits(predictor, opened, model)
+    check_fits(predictor, opened.timeline.pages, model)
     asked = [canonical(one) for one in (url or []) + ([explain] if explain else [])]
     with steps("what was new in each round") as on_step:
         found = run(predictor, opened, asked, on_step, note)

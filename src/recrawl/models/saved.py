@@ -20,11 +20,11 @@ from typing import Any
 from zlib import error as zlib_error
 
 import numpy as np
+from numpy.typing import NDArray
 from skops import io
 
 from recrawl.errors import RecrawlError
 from recrawl.features import Feature
-from recrawl.history import History
 from recrawl.models.predictor import Predictor, Recipe, Trained
 
 FORMAT = 2  #: raised when another recrawl could no longer read the file
@@ -201,9 +201,9 @@ def _model(path: str | Path, links: str, blob: bytes, told: dict[str, Any]) -> A
         ) from error
 
 
-def check_fits(predictor: Predictor, history: History, path: str | Path) -> None:
-    """Refuse a model that was trained on other pages than the history has."""
-    if len(predictor.pages) and not np.isin(predictor.pages, history.timeline.pages).any():
+def check_fits(predictor: Predictor, pages: NDArray[np.int64], path: str | Path) -> None:
+    """Refuse a model that was trained on other pages than a history has; `pages` are their ids."""
+    if len(predictor.pages) and not np.isin(predictor.pages, pages).any():
         raise BadModel(
             f"{path} was trained on {predictor.n_pages:,} pages up to {predictor.window[1]}, none of which is in this history. "
             "Train a model on this history with: recrawl train"

@@ -52,8 +52,8 @@ class Explanation:
 
 def explain(situation: Situation, request: Request, url: str, now: datetime) -> Explanation:
     """Why this page is, or is not, among the pages that the request would get."""
-    world, pages = situation.world, situation.pages
-    at = np.flatnonzero(world.page == page_id(url))
+    pages = situation.pages
+    at = np.flatnonzero(situation.page == page_id(url))
     if not len(at):
         raise RecrawlError(
             f"{url} was never visited, so no plan can hold it. Import a visit of it first; for what a never visited page promises "
@@ -90,7 +90,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         last_change_at=None if situation.last_change[page] == NEVER else moment(situation.last_change[page]),
         waited_hours=waited if np.isfinite(waited) else None,
         overlaps=_overlaps(situation, page),
-        passed_over_for=world.url[rival].as_py() if rival >= 0 else None,
+        passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,
     )
 
 
@@ -108,4 +108,4 @@ def _overlaps(situation: Situation, page: int, top: int = 5) -> list[tuple[str, 
     table = getattr(situation.policy, "overlap_", None)
     if not isinstance(table, PairTable):
         return []
-    return [(situation.world.url[other].as_py(), share) for other, share in table.of(page)[:top] if share > 0]
+    return [(situation.url[other].as_py(), share) for other, share in table.of(page)[:top] if share > 0]

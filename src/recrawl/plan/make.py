@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from recrawl.hashing import hash64
 from recrawl.history import History
 from recrawl.policies.base import NEVER, Budget, Cause, Choice, Flags, Floats, Ints, Pages, Policy, microseconds
 from recrawl.policies.expectation import Expectation
-from recrawl.world import World, record
+from recrawl.world import record
 
 Step = Callable[[str], None]
 N_RELATED = 30  #: related pages of each page, as in the papers, for policies that look around
@@ -68,14 +69,26 @@ class Plan:
         return len(self.page)
 
 
+class Expecting(Protocol):
+    """Says what a visit of each page would bring, and what its visits have brought."""
+
+    size: Floats  # links on the page when it was last seen; NaN: not known
+    n_links: Floats  # new links found on it so far
+    n_hits: Floats  # times that any were found
+
+    def expect(self, pages: Pages, now: datetime, of: Ints | None = None) -> tuple[Floats, Floats]:
+        """New links expected of a visit now, and the probability of at least one; for some pages, or for all."""
+
+
 @dataclass
 class Situation:
     """All that the past tells at this moment: the ground on which a plan is made and explained."""
 
-    world: World
+    page: Ints  # ids in the history
+    url: pa.Array
     pages: Pages
     policy: Policy
-    expectation: Expectation
+    expectation: Expecting
     last_change: Ints  # microseconds; NEVER
     cycle_hours: float  # usual time between two cycles
 
@@ -97,9 +110,8 @@ def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step
         changed = found.visits.page[found.visits.n_new_since > 0]
         last_change[changed] = world.time[cycle]
     gaps = np.diff(world.time) / 3.6e9
-    return Situation(
-        world, crawler.pages, policy, expectation, last_change, float(np.median(gaps)) if len(gaps) else 24.0
-    )
+    usual = float(np.median(gaps)) if len(gaps) else 24.0
+    return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual)
 
 
 def make(
@@ -120,7 +132,7 @@ def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
     pages = situation.pages
     barred = np.zeros(len(pages), np.int8)
     if request.exclude:
-        barred[matching(situation.world.url, request.exclude)] = Cause.EXCLUDED
+        barred[matching(situation.url, request.exclude)] = Cause.EXCLUDED
     if not request.retry_gone:
         barred[pages.is_gone & (barred == 0)] = Cause.GONE
     soon = pages.age_hours(now) < request.min_gap / timedelta(hours=1)
@@ -133,7 +145,7 @@ def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
 
 def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     """The policy's choice as a plan."""
-    pages, world = situation.pages, situation.world
+    pages = situation.pages
     budget = budget_of(situation, request, now)
     expected, probability = situation.expectation.expect(pages, now)
     size = situation.expectation.size
@@ -146,14 +158,14 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     waits = pages.age_hours(now)
     starving = may & (waits > request.max_wait / timedelta(hours=1))
     starving[choice.page] = False
-    url = world.url.take(pa.array(choice.page))
+    url = situation.url.take(pa.array(choice.page))
     at_cut = curve[len(choice)] - curve[len(choice) - 1] if 0 < len(choice) < len(curve) else 0.0
     return Plan(
-        id=_name(now, situation.policy.name, world.page[choice.page]),
+        id=_name(now, situation.policy.name, situation.page[choice.page]),
         made_at=now,
         policy=situation.policy.name,
         request=request,
-        page=world.page[choice.page],
+        page=situation.page[choice.page],
         url=url,
         host=[urls.host(text) for text in url.to_pylist()],
         expected=_expected(choice, expected, size),
