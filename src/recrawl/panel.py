@@ -190,7 +190,7 @@ def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     rounds = rounds_of(timeline, every)
-    chosen = _last_in_round(timeline, rounds)
+    chosen = last_in_round(timeline, rounds)
     chosen = chosen[_often_seen(timeline.page[chosen], len(rounds.ends), min_share)]
     if not len(chosen):
         raise NotEnoughData(
@@ -200,7 +200,7 @@ def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl
     return _fill(history, timeline.select(chosen), rounds, rounds.of_visit[chosen])
 
 
-def _last_in_round(timeline: Timeline, rounds: Rounds) -> Ints:
+def last_in_round(timeline: Timeline, rounds: Rounds) -> Ints:
     """The last successful visit of every page in every round, in order of page and time."""
     seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (rounds.of_visit >= 0))
     page, of_round = timeline.page[seen], rounds.of_visit[seen]

@@ -193,6 +193,15 @@ def test_a_poor_history_gives_a_prediction_nevertheless(name: str, tmp_path: Pat
     assert np.isfinite(found.expected).all()
 
 
+def test_a_model_taught_with_a_single_interval_lets_pages_go_on_as_they_did(tmp_path: Path) -> None:
+    history = busy_web(tmp_path / "history", n_rounds=2)
+    found = predict(train(history, SMALL), history)["internal"]
+    expected = [found.expected[row(found, f"https://a.org/{i}")] for i in range(0, 24, 2)]
+    assert expected == sorted(expected)  # page i gained i links in the only interval there is
+    assert expected[-1] == pytest.approx(22, rel=0.4)
+    assert found.expected[row(found, "https://b.org/1")] < 1
+
+
 def test_one_round_is_too_few_and_says_so(tmp_path: Path) -> None:
     history = History.create(tmp_path / "history")
     history.add([Visit(url="https://e.org/", at=START, links=[])])

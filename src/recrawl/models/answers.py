@@ -35,11 +35,16 @@ class Answer:
         return Answer(**parts)
 
 
-def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float64]) -> Answer:
+def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float64], saw_past: bool = True) -> Answer:
     """What a model says of pages with a past of their own, and what is around the others (`near`, if the model is not to be asked).
 
-    `chance` is that of each page to be there at all.
+    `chance` is that of each page to be there at all. A model that was never shown a past (`saw_past`: two rounds have but one interval)
+    does not know what it tells: pages that have one by now are taken to go on as they did.
     """
+    if near is not None and not saw_past:
+        pages, without = np.arange(len(chance)), np.flatnonzero(near.basis)
+        found = _of(near.by_own_past(pages), chance)
+        return found.replaced(without, _of(near.distribution(without), chance[without])) if len(without) else found
     found = _of(model_distribution(model, x), chance, _probability(model, x))
     if near is None:
         return found

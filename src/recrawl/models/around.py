@@ -17,7 +17,7 @@ from recrawl.features import Features, Known, now, of_site, past, related
 from recrawl.features.matrix import mean_of_others
 from recrawl.models.counts import SUREST
 from recrawl.models.distributions import Hurdle, Truncated
-from recrawl.targets import Links
+from recrawl.targets import Links, new_links
 
 Floats = NDArray[np.float64]
 #: What a prediction rests on, the first that is known.
@@ -45,11 +45,15 @@ class Around:
     seen: tuple[Seen, Seen, Seen]  # of all pages, of the site, of related pages: the nearest last
     expected: tuple[Floats, Floats, Floats]  # new links by all pages; also by the site; also by related pages
     rate: Floats
+    own: tuple[Floats, Floats]  # mean and rate by the page's own past, drawn to what is around it
 
     def distribution(self, pages: NDArray[Any]) -> Hurdle:
-        """What some pages will show: with the rate whether anything, with the mean how much."""
-        p = np.clip(self.rate[pages], SUREST, 1 - SUREST)
-        return Hurdle(p, Truncated(self.expected[-1][pages] / p, DISPERSION))
+        """What some pages without a past will show: with the rate whether anything, with the mean how much."""
+        return _hurdle(self.expected[-1][pages], self.rate[pages])
+
+    def by_own_past(self, pages: NDArray[Any]) -> Hurdle:
+        """What some pages with a past will show if they go on as they did."""
+        return _hurdle(self.own[0][pages], self.own[1][pages])
 
 
 def needed(links: Links) -> Features:
@@ -66,13 +70,34 @@ def around(known: Known, links: Links, of_round: int, overall: tuple[float, floa
     for i, one in enumerate(seen):
         n = np.where(np.isnan(one.mean), 0.0, one.n_pages)
         # Of all pages there is nothing further away, unless none is known.
-        strength = STRENGTH if i else np.where(n > 0, 0.0, 1.0)
-        # Means on a logarithmic scale, or the liveliest pages of all would drown a quiet site.
-        drawn = (n * np.log1p(np.nan_to_num(one.mean)) + strength * np.log1p(mean)) / (n + strength)
-        rate = (n * np.nan_to_num(one.rate) + strength * rate) / (n + strength)
-        mean = np.maximum(np.expm1(drawn), rate)  # whoever has any has one at least
+        mean, rate = _drawn(one, mean, rate, STRENGTH if i else np.where(n > 0, 0.0, 1.0))
         expected.append(mean)
-    return Around(_basis(known, links, of_round, seen), seen, (expected[0], expected[1], expected[2]), rate)
+    own = _drawn(_of_itself(known, links, of_round), mean, rate, STRENGTH)
+    return Around(_basis(known, links, of_round, seen), seen, (expected[0], expected[1], expected[2]), rate, own)
+
+
+def _hurdle(mean: Floats, rate: Floats) -> Hurdle:
+    p = np.clip(rate, SUREST, 1 - SUREST)
+    return Hurdle(p, Truncated(mean / p, DISPERSION))
+
+
+def _drawn(one: Seen, mean: Floats, rate: Floats, strength: Floats | float) -> tuple[Floats, Floats]:
+    """What is seen, drawn to what is seen further away."""
+    n = np.where(np.isnan(one.mean), 0.0, one.n_pages)
+    # Means on a logarithmic scale, or the liveliest pages of all would drown a quiet site.
+    drawn = (n * np.log1p(np.nan_to_num(one.mean)) + strength * np.log1p(mean)) / (n + strength)
+    rate = (n * np.nan_to_num(one.rate) + strength * rate) / (n + strength)
+    return np.maximum(np.expm1(drawn), rate), rate  # whoever has any has one at least
+
+
+def _of_itself(known: Known, links: Links, of_round: int) -> Seen:
+    """A page's own rounds, each of which counts as a page does around it."""
+    if of_round < 2:
+        nothing = np.full(known.panel.shape[0], np.nan)
+        return Seen(nothing, nothing, np.zeros(len(nothing)))
+    mean, rate = (known.values(f"{name}_{links}")[:, of_round - 2].astype(np.float64) for name in ("mean", "rate"))
+    n_rounds = (~np.isnan(new_links(known.panel, links)[:, :of_round])).sum(axis=1)
+    return Seen(mean, rate, n_rounds.astype(np.float64))
 
 
 def _seen(known: Known, links: Links, column: int) -> tuple[Seen, Seen, Seen]:

@@ -230,7 +230,10 @@ def _answer(
     """What is told of every page before a round, what is around it, and what the model was given."""
     x = known.matrix(trained.columns, of_round)
     near = around(known, links, of_round, trained.overall)
-    return answer(trained.model, x, None if named(recipe.learner).is_blind else near, gone.chance), near, x
+    own_past = trained.usual[: n_anchors(trained.columns)]
+    saw_past = not len(own_past) or not bool(np.isnan(own_past).all())
+    asked = None if named(recipe.learner).is_blind else near
+    return answer(trained.model, x, asked, gone.chance, saw_past), near, x
 
 
 def _scores(known: Known, links: Links, told: Answer, last: int, seed: int) -> dict[str, float]:

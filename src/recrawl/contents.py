@@ -1,0 +1,118 @@
+"""What every page said in every round: its words as counts, carried forward where nobody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from recrawl.errors import NotEnoughData
+from recrawl.history import History
+from recrawl.panel import last_in_round, rounds_of
+from recrawl.vectors import term_counts
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Words of pages by rounds. Matrices are [page, round], pages ascend by id.
+
+    `text` is carried forward: what a page said when it was last seen. Whether it was seen in the round itself tells `seen`.
+    """
+
+    page: Ints  # ids in the history
+    url: pa.Array
+    rounds: NDArray[np.datetime64]  # the end of each
+    text: NDArray[np.int32]  # row of `counts`; -1: its words were not known yet
+    seen: Flags  # it answered in this round, and its words are known
+    is_baseline: Flags  # the way it is read changed: not to be compared with earlier rounds
+    digest: Ints  # of the visible text when it was last seen; 0: not known
+    counts: sparse.csr_matrix  # [text, term]: every distinct text once
+    vocabulary: Ints  # term ids: the columns of `counts`
+    terms: Ints | None = None  # [text]: digest of the words, as in the tables texts and sketches
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Pages, rounds."""
+        return self.text.shape[0], self.text.shape[1]
+
+    def window(self, start: int, stop: int) -> Contents:
+        """Some rounds of the same pages."""
+        return self._cut(slice(None), slice(start, stop))
+
+    def select(self, pages: Ints | Flags) -> Contents:
+        """Some of the pages."""
+        return self._cut(pages, slice(None))
+
+    def _cut(self, pages: slice | Ints | Flags, rounds: slice) -> Contents:
+        return Contents(
+            self.page[pages],
+            self.url.take(pa.array(np.arange(len(self.page))[pages])),
+            self.rounds[rounds],
+            self.text[pages][:, rounds],
+            self.seen[pages][:, rounds],
+            self.is_baseline[pages][:, rounds],
+            self.digest[pages][:, rounds],
+            self.counts,
+            self.vocabulary,
+            self.terms,
+        )
+
+
+def contents_of(
+    history: History, every: str | timedelta | Sequence[datetime] = "1d", min_share: float = 0.0
+) -> Contents:
+    """What the pages of a history said, round by round.
+
+    `min_share` leaves out pages whose words are known in fewer rounds than that; one round is needed in any case. Of several
+    visits of a page in a round the last one that showed it counts.
+    """
+    timeline = history.timeline
+    if not timeline.n_visits:
+        raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
+    rounds = rounds_of(timeline, every)
+    chosen = last_in_round(timeline, rounds)
+    shown, of_round = timeline.select(chosen), rounds.of_visit[chosen]
+    terms = shown.rows["terms"].fill_null(0).to_numpy()
+    pages, row = np.unique(shown.page, return_inverse=True)
+    shape = (len(pages), len(rounds.ends))
+    stored, known, baseline, digest = (np.zeros(shape, kind) for kind in (np.int64, np.bool_, np.bool_, np.int64))
+    stored[row, of_round] = terms
+    known[row, of_round] = terms != 0
+    baseline[row, of_round] = shown.baseline
+    digest[row, of_round] = shown.rows["text"].fill_null(0).to_numpy()
+    enough = known.sum(axis=1) >= max(1.0, min_share * shape[1] - 1e-9)
+    if not enough.any():
+        what = "the words of no page" if not known.any() else f"no page whose words are known in {min_share:.0%} of"
+        raise NotEnoughData(
+            f"{what} the {shape[1]} rounds {'is known in any of' if not known.any() else 'is'} in this history; import "
+            "visits with text, terms or html" + (", or ask for fewer with --min-share" if known.any() else "")
+        )
+    return _carried(
+        history, pages[enough], rounds.ends, stored[enough], known[enough], baseline[enough], digest[enough]
+    )
+
+
+def _carried(
+    history: History, pages: Ints, ends: Ints, stored: Ints, known: Flags, baseline: Flags, digest: Ints
+) -> Contents:
+    distinct, number = np.unique(stored[known], return_inverse=True)
+    vocabulary, counts = term_counts(history, distinct)
+    counts.sort_indices()
+    text = np.full(stored.shape, -1, np.int32)
+    text[known] = number
+    newest = np.maximum.accumulate(np.where(known, np.arange(known.shape[1]), -1), axis=1)
+    at = np.maximum(newest, 0)
+    text = np.where(newest >= 0, np.take_along_axis(text, at, axis=1), -1).astype(np.int32)
+    digest = np.where(newest >= 0, np.take_along_axis(digest, at, axis=1), 0)
+    url = history.urls_of(pages).cast(pa.string())
+    return Contents(
+        pages, url, ends.view("datetime64[us]"), text, known, baseline, digest, counts, vocabulary, distinct
+    )
