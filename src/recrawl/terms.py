@@ -1,4 +1,4 @@
-"""The words of a text and their counts, as ids, without making a Python object of every word.
+"""The words of a text and their counts, as ids, and a sketch of their order, without making a Python object of every word.
 
 What counts as a word is written in `recrawl.parse.term_counts`; this is the same, many times as fast.
 """
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from recrawl.hashing import hash64
 from recrawl.hashing_arrays import hash_slice
+from recrawl.shingles import WORDS as WORDS_IN_SHINGLE
+from recrawl.shingles import Sketch, add_shingle, new_sketch
 
 MIN_LENGTH = 3  # characters of a word
 _WORD, _DIGIT = 1, 2
@@ -21,13 +23,14 @@ _WORD, _DIGIT = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Distinct words by ascending id; word i is ``utf8[start[i]:end[i]]``."""
+    """Distinct words by ascending id; word i is ``utf8[start[i]:end[i]]``. The sketch is of all words, in their order."""
 
     id: NDArray[np.int64]
     count: NDArray[np.int32]
     utf8: bytes
     start: NDArray[np.int32]
     end: NDArray[np.int32]
+    sketch: Sketch
 
     def word(self, i: int) -> str:
         """The word itself."""
@@ -38,7 +41,7 @@ class Terms:
         if len(self.id) <= n:
             return self
         kept = np.sort(np.argsort(-self.count, kind="stable")[:n])
-        return Terms(self.id[kept], self.count[kept], self.utf8, self.start[kept], self.end[kept])
+        return Terms(self.id[kept], self.count[kept], self.utf8, self.start[kept], self.end[kept], self.sketch)
 
 
 def count_terms(text: str) -> Terms:
@@ -49,9 +52,9 @@ def count_terms(text: str) -> Terms:
     [('and', 1), ('cat', 1), ('hat', 1), ('the', 2)]
     """
     utf8 = text.lower().encode("utf-8", "replace")
-    found, count, start, end = _count(np.frombuffer(utf8, np.uint8), _classes())
+    found, count, start, end, sketch = _count(np.frombuffer(utf8, np.uint8), _classes())
     order = np.argsort(found)
-    return Terms(found[order], count[order], utf8, start[order], end[order])
+    return Terms(found[order], count[order], utf8, start[order], end[order], sketch.view(np.int32))
 
 
 class UnseenIds:
@@ -180,7 +183,9 @@ def _count(  # type: ignore[no-untyped-def]
     count = np.empty(size, np.int32)
     start = np.empty(size, np.int32)
     end = np.empty(size, np.int32)
-    n = 0
+    sketch = new_sketch()
+    last_but_one = last = np.uint64(0)
+    n = n_words = 0
     at = begin = length = 0
     only_digits = True
     stop = len(utf8)
@@ -206,7 +211,12 @@ def _count(  # type: ignore[no-untyped-def]
             only_digits = only_digits and kind & _DIGIT != 0
         else:
             if length >= MIN_LENGTH and not only_digits:
-                key = np.int64(hash_slice(utf8, begin, at))
+                word = hash_slice(utf8, begin, at)
+                n_words += 1
+                if n_words >= WORDS_IN_SHINGLE:
+                    add_shingle(sketch, last_but_one, last, word)
+                last_but_one, last = last, word
+                key = np.int64(word)
                 i = (key ^ (key >> 29)) & (size - 1)
                 while slot[i] >= 0 and found[slot[i]] != key:
                     i = (i + 1) & (size - 1)
@@ -217,4 +227,6 @@ def _count(  # type: ignore[no-untyped-def]
                 count[slot[i]] += 1
             length = 0
         at += width
-    return found[:n], count[:n], start[:n], end[:n]
+    if 0 < n_words < WORDS_IN_SHINGLE:
+        add_shingle(sketch, np.uint64(0), last_but_one, last)
+    return found[:n], count[:n], start[:n], end[:n], sketch

@@ -11,7 +11,9 @@ from recrawl.models.predictor import Recipe, predict, train
 from recrawl.models.saved import save
 from recrawl.plan.explain import explain
 from recrawl.plan.foreseen import FILE, foresee
+from recrawl.plan.formats import records
 from recrawl.plan.make import Request, chosen, survey
+from recrawl.plan.score import scores, store
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.synth import Settings, batches
 from recrawl.visits import Visit
@@ -84,6 +86,18 @@ def test_explain_knows_the_past_of_a_page(made: tuple[History, Path]) -> None:
     assert (told.is_picked, told.rank) == (True, 1)
     assert told.n_new_links > 0
     assert told.last_change_at is not None
+
+
+def test_a_model_of_links_does_not_tell_whether_pages_changed(made: tuple[History, Path]) -> None:
+    history, model = made
+    situation = foresee(history, model)
+    plan = chosen(situation, Request(5), NOW)
+    assert [row["probability_changed"] for row in records(plan)] == [None] * 5
+    told = explain(situation, Request(5), plan.url[0].as_py(), NOW)
+    assert (told.probability_changed, told.n_compared) == (None, 0)
+    store(history, plan)
+    (score,) = scores(history, plan.id)
+    assert (score.changed, score.expected_changed) == (None, None)
 
 
 def test_the_command(made: tuple[History, Path]) -> None:

@@ -140,7 +140,7 @@ def test_patterns_are_prefixes_or_shell_patterns() -> None:
 
 def test_records_have_the_keys_that_others_rely_on(history: History) -> None:
     row = next(records(make(history, WindowedOutdegree(), Request(3), NOW)))
-    keys = "rank url host expected_new_links probability due_at last_visit_at reason"
+    keys = "rank url host expected_new_links probability probability_changed due_at last_visit_at reason"
     assert set(keys.split()) <= set(row)
     assert row["due_at"] == "2026-01-15T00:00:00Z"
 

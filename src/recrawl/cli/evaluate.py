@@ -1,4 +1,4 @@
-"""``recrawl evaluate``: the papers' evaluations on any history, of new-outlink prediction or of history-aware choices."""
+"""``recrawl evaluate``: the papers' evaluations on any history, of new links, of history-aware choices or of experts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from recrawl.cli import evaluate_experts as experts_options
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
     HistoryOption,
     JsonOption,
-    MinShareOption,
     SeedOption,
     checked_period,
     checked_rounds,
@@ -22,15 +22,19 @@ from recrawl.cli.common import (
     steps,
 )
 
-METHODS = ("outlinks", "history-aware")
-OUTLINKS, HISTORY_AWARE = "Of --method outlinks", "Of --method history-aware"
-#: The options that only one method takes.
+METHODS = ("outlinks", "history-aware", "experts")
+HISTORY_AWARE = "Of --method history-aware"
+#: The options that not every method takes.
 OWN = {
     "outlinks": (
         "min_share", "rounds", "links", "parts", "split", "quick", "repeat", "papers_rate", "trees", "related", "neighbours",
         "trusted",
     ),
     "history-aware": ("windows", "thetas", "ahead", "since", "until", "level", "estimator", "updates"),
+    "experts": (
+        "min_share", "parts", "change", "train", "trains", "experts", "numbers", "choose", "reselect", "window", "ahead_rounds",
+        "alpha", "word_scale", "c", "models", "pages",
+    ),
 }  # fmt: skip
 PARTS = "features, history, importance, correlation, maps, rankings, counts"
 
@@ -40,9 +44,9 @@ def register(app: typer.Typer) -> None:
     app.command("evaluate")(evaluate)
 
 
-def checked_every(text: str) -> str:
+def checked_every(text: str | None) -> str | None:
     """Rounds, or ``visits``."""
-    return text if text == "visits" else checked_rounds(text)
+    return text if text in (None, "visits") else checked_rounds(text)
 
 
 def evaluate(
@@ -51,7 +55,8 @@ def evaluate(
         str,
         typer.Option(
             "--method",
-            help="'outlinks': learnt predictions (papers 000 and 003); 'history-aware': rates of updates (paper 004).",
+            help="'outlinks': learnt predictions (papers 000 and 003); 'history-aware': rates of updates (paper 004); "
+            "'experts': changes of content told by related pages (paper 001).",
         ),
     ] = "outlinks",
     out: Annotated[
@@ -60,23 +65,34 @@ def evaluate(
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--every",
             metavar="PERIOD",
             help="Rounds: 'crawl' as crawled, a period such as 1h or 7d, or the times at which they end; for history-aware also "
-            "'visits', each at its own time.",
+            "'visits', each at its own time. Default: crawl, for experts 1d.",
             callback=checked_every,
         ),
-    ] = "crawl",
-    min_share: MinShareOption = 1.0,
+    ] = None,
+    min_share: Annotated[
+        float | None,
+        typer.Option(
+            "--min-share",
+            min=0.0,
+            max=1.0,
+            help="Keep pages seen in at least this share of the rounds. Default: 1, for experts 0.5.",
+        ),
+    ] = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=2, help="Use the last so many rounds; the papers have 10.")
     ] = 10,
     links: Annotated[
         str, typer.Option("--links", help="internal, external, all, or several with commas.")
     ] = "internal,external",
-    parts: Annotated[str, typer.Option("--parts", help=f"What to evaluate: {PARTS}.")] = PARTS.replace(" ", ""),
+    parts: Annotated[
+        str | None,
+        typer.Option("--parts", help=f"What to evaluate: {PARTS}; of experts: {experts_options.PARTS}. Default: all."),
+    ] = None,
     split: Annotated[
         str,
         typer.Option(
@@ -144,16 +160,33 @@ def evaluate(
             rich_help_panel=HISTORY_AWARE,
         ),
     ] = "interpolated",
+    change: experts_options.ChangeOption = "significant",
+    train: experts_options.TrainOption = 50,
+    trains: experts_options.TrainsOption = "30,50,70,90,120",
+    experts: experts_options.ExpertsOption = 20,
+    numbers: experts_options.NumbersOption = "1,2,5,10,15,20,30",
+    choose: experts_options.ChooseOption = "cross-correlation",
+    reselect: experts_options.ReselectOption = None,
+    window: experts_options.WindowOption = 1,
+    ahead_rounds: experts_options.AheadRoundsOption = 1,
+    alpha: experts_options.AlphaOption = 0.3,
+    word_scale: experts_options.WordScaleOption = 1.0,
+    c: experts_options.COption = "1",
+    models: experts_options.ModelsOption = 10,
+    pages: experts_options.PagesOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """How well new links can be predicted: the tables and figures of the papers.
+    """How well new links, or changes of content, can be predicted: the tables and figures of the papers.
 
     With --method outlinks, the default: from which features and by which models. Without --quick every model is tuned by
     cross-validation over the papers' grids, which takes its time. Nothing is learnt from the round that is predicted.
 
     With --method history-aware: whether a page, or a site, will have new links soon, from the rate of its past updates, for
     --windows of history and thresholds --thetas; which are updated first; and whether updates come like a Poisson process.
+
+    With --method experts: whether a page's content will change significantly in the next round, as related pages tell; beside
+    random pages, the page alone and its past changes.
     """
     chosen_method = chosen("--method", method, METHODS)[0]
     _refuse_options_of_others(context, chosen_method)
@@ -168,7 +201,7 @@ def evaluate(
             windows=evaluate_updates.parse_windows(windows),
             thetas=evaluate_updates.parse_thetas(thetas),
             ahead=parse_period(ahead),
-            every=every,
+            every=every or "crawl",
             level=chosen("--level", level, LEVELS)[0],
             estimator=chosen("--estimator", estimator, tuple(ESTIMATORS))[0],
             updates=chosen("--updates", updates, UPDATES)[0],
@@ -180,8 +213,35 @@ def evaluate(
         return
     if every == "visits":
         raise typer.BadParameter(
-            "--every visits is for --method history-aware; outlinks are predicted from round to round"
+            f"--every visits is for --method history-aware; --method {chosen_method} goes from round to round"
         )
+    if chosen_method == "experts":
+        from recrawl.experiments.experts import PARTS as EXPERT_PARTS
+        from recrawl.experiments.experts import ExpertSettings
+        from recrawl.experts.selection import METHODS as CHOICES
+
+        asked = ExpertSettings(
+            every=every or "1d",
+            notion=experts_options.checked_change(change),
+            parts=chosen("--parts", parts, EXPERT_PARTS) if parts is not None else EXPERT_PARTS,
+            n_train=train,
+            n_trains=experts_options.checked_lengths(train, trains, ahead_rounds),
+            k=experts,
+            ks=experts_options.parse_counts("--numbers", numbers),
+            method=chosen("--choose", choose, CHOICES)[0],
+            reselect=reselect,
+            l=window,
+            sigma=ahead_rounds,
+            alpha=alpha,
+            word_scale=word_scale,
+            cs=experts_options.parse_cs(c),
+            n_models=models,
+            min_share=0.5 if min_share is None else min_share,
+            most_pages=pages,
+            seed=seed,
+        )
+        experts_options.run(history, as_of, asked, out, json)
+        return
     from recrawl.experiments.outlinks import evaluate as run
     from recrawl.experiments.settings import PARTS as KNOWN
     from recrawl.experiments.settings import SPLITS, Settings
@@ -190,7 +250,7 @@ def evaluate(
 
     settings = Settings(
         links=chosen("--links", links, LINKS),
-        parts=chosen("--parts", parts, KNOWN),
+        parts=chosen("--parts", parts, KNOWN) if parts is not None else KNOWN,
         split=chosen("--split", split, SPLITS)[0],
         seeds=tuple(range(seed, seed + repeat)),
         quick=quick,
@@ -200,8 +260,8 @@ def evaluate(
     method = chosen("--neighbours", neighbours, ("auto", "exact", "approximate"))[0]
     opened = open_history(history, as_of)
     with steps("what was new in each round") as on_step:
-        panel = build(opened, every, 0.0)
-        panel = panel.window(max(0, panel.shape[1] - rounds), panel.shape[1], min_share)
+        panel = build(opened, every or "crawl", 0.0)
+        panel = panel.window(max(0, panel.shape[1] - rounds), panel.shape[1], 1.0 if min_share is None else min_share)
         found = run(opened, panel, settings, on_step, k=related, method=method, trusted=trusted)
         if out:
             from recrawl.experiments.outlinks_page import write_outlinks_page
@@ -229,12 +289,12 @@ def evaluate(
 
 def _refuse_options_of_others(context: typer.Context, method: str) -> None:
     """An option that would silently do nothing is wrong usage."""
-    for other in METHODS:
-        for name in OWN[other] if other != method else ():
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE":
-                option = next(p.opts[0] for p in context.command.params if p.name == name)
-                raise typer.BadParameter(f"{option} belongs to --method {other}")
+    for name in dict.fromkeys(name for names in OWN.values() for name in names):
+        source = context.get_parameter_source(name)
+        if name not in OWN[method] and source is not None and source.name == "COMMANDLINE":
+            option = next(p.opts[0] for p in context.command.params if p.name == name)
+            owners = " or ".join(other for other in METHODS if name in OWN[other])
+            raise typer.BadParameter(f"{option} belongs to --method {owners}")
 
 
 def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:

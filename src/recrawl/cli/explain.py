@@ -18,6 +18,8 @@ from recrawl.cli.common import (
 from recrawl.cli.planning import (
     BudgetOption,
     ExcludeOption,
+    Goal,
+    GoalOption,
     MinGapOption,
     ModelOption,
     PerHostOption,
@@ -26,6 +28,7 @@ from recrawl.cli.planning import (
     RetryGoneOption,
     SetOption,
     ThresholdOption,
+    WeightOption,
     situation_of,
 )
 
@@ -38,6 +41,8 @@ def register(app: typer.Typer) -> None:
 def explain(
     url: Annotated[str, typer.Argument(help="The page.")],
     budget: BudgetOption = "10%",
+    goal: GoalOption = Goal.links,
+    weight: WeightOption = None,
     policy: PolicyOption = None,
     model: ModelOption = None,
     per_host: PerHostOption = None,
@@ -70,6 +75,8 @@ def explain(
         exclude,
         retry_gone,
         model,
+        goal,
+        weight,
     )
     told = run(situation, request, canonical(url), now)
     related = _related(opened, told.url)
@@ -118,14 +125,16 @@ def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
         say(f"stands in the way: {told.cause}; {told.what_would_change}")
     if told.passed_over_for:
         say(f"passed over for: {told.passed_over_for}")
-    say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any")
+    changed = "" if told.probability_changed is None else f"; {told.probability_changed:.0%} likely to have changed"
+    say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any{changed}")
     say(
         f"so far: {told.n_visits} visits, {told.n_answers} answered; {told.n_hits} of them found {told.n_new_links} new links"
+        + (f"; changed at {told.n_changed} of {told.n_compared} compared" if told.n_compared else "")
         + (f"; the last {told.n_failures} failed" if told.n_failures else "")
     )
     last = told.last_visit_at.strftime("%Y-%m-%d %H:%M") if told.last_visit_at else "never"
-    changed = told.last_change_at.strftime("%Y-%m-%d %H:%M") if told.last_change_at else "never"
-    say(f"last visit {last}, last new link {changed} (UTC)")
+    gained = told.last_change_at.strftime("%Y-%m-%d %H:%M") if told.last_change_at else "never"
+    say(f"last visit {last}, last new link {gained} (UTC)")
     for other, share in told.overlaps:
         say(f"  new links {share:.0%} the same as on {other}")
     for page in related:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,8 @@ from recrawl.cli.common import (
 from recrawl.cli.planning import (
     BudgetOption,
     ExcludeOption,
+    Goal,
+    GoalOption,
     MinGapOption,
     ModelOption,
     PerHostOption,
@@ -29,10 +32,13 @@ from recrawl.cli.planning import (
     RetryGoneOption,
     SetOption,
     ThresholdOption,
+    WeightOption,
     situation_of,
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from recrawl.plan import Plan
 
 
@@ -55,6 +61,8 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     budget: BudgetOption,
+    goal: GoalOption = Goal.links,
+    weight: WeightOption = None,
     policy: PolicyOption = None,
     model: ModelOption = None,
     per_host: PerHostOption = None,
@@ -100,6 +108,8 @@ def plan(
         exclude,
         retry_gone,
         model,
+        goal,
+        weight,
     )
     made = chosen(situation, request, now)
     if not dry_run:
@@ -119,38 +129,18 @@ def plan(
 
 
 def _show(made: Plan, top: int) -> None:
-    from rich.table import Table
-
-    from recrawl.models.reasons import number
-    from recrawl.plan.formats import records
-
-    table = Table("page", "expected", "any", "last visit", "last new link", "why", pad_edge=False)
-    for column in (1, 2):
-        table.columns[column].justify = "right"
-    for row in list(records(made))[:top]:
-        table.add_row(
-            row["url"],
-            number(row["expected_new_links"]),
-            f"{row['probability']:.0%}",
-            _short(row["last_visit_at"]),
-            _short(row["last_change_at"]),
-            row["reason"],
-        )
     screen = console()
-    table.title, table.title_justify = f"the next pages, by {made.policy}", "left"
     if len(made):
-        screen.print(table)
-    total, curve = float(made.expected.sum()), made.yield_by_budget
+        screen.print(_table(made, top))
+    total = _gains(made, float(made.expected.sum()), float(made.probability_changed.sum()))
     screen.print(
-        f"{len(made):,} of {made.n_known:,} known pages, {number(total)} new links expected; plan {made.id}",
+        f"{len(made):,} of {made.n_known:,} known pages, {total} expected; plan {made.id}",
         markup=False,
     )
     if made.left_out:
         screen.print("not picked: " + ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items()), markup=False)
-    if len(curve):
-        steps_shown = sorted({max(1, round(len(made) * share)) for share in (0.5, 1, 2)})
-        shown = ", ".join(f"{k:,} pages: {number(curve[min(k, len(curve)) - 1])}" for k in steps_shown)
-        screen.print(f"expected by budget: {shown}; one page more would bring {number(made.gain_at_cut)}", markup=False)
+    if len(made.yield_by_budget):
+        screen.print(_by_budget(made), markup=False)
     if made.n_starving:
         screen.print(
             f"{made.n_starving:,} pages have waited more than {made.request.max_wait.days} days and are not in the plan; "
@@ -158,6 +148,50 @@ def _show(made: Plan, top: int) -> None:
             style="yellow",
             markup=False,
         )
+
+
+def _table(made: Plan, top: int) -> Table:
+    from rich.table import Table
+
+    from recrawl.models.reasons import number
+    from recrawl.plan.formats import records
+
+    table = Table("page", "expected", "any", "changed", "last visit", "last new link", "why", pad_edge=False)
+    for column in (1, 2, 3):
+        table.columns[column].justify = "right"
+    for row in islice(records(made), top):
+        changed = row["probability_changed"]
+        table.add_row(
+            row["url"],
+            number(row["expected_new_links"]),
+            f"{row['probability']:.0%}",
+            "–" if changed is None else f"{changed:.0%}",
+            _short(row["last_visit_at"]),
+            _short(row["last_change_at"]),
+            row["reason"],
+        )
+    table.title, table.title_justify = f"the next pages, by {made.policy}", "left"
+    return table
+
+
+def _gains(made: Plan, links: float, changed: float) -> str:
+    """What counts for the goal, in words."""
+    from recrawl.models.reasons import number
+
+    words = {"links": f"{number(links)} new links", "content": f"{number(changed)} changed pages"}
+    return words.get(made.request.goal) or " and ".join(words.values())
+
+
+def _by_budget(made: Plan) -> str:
+    """What half and twice the budget would bring, and one page more."""
+    links, changed = made.links_by_budget, made.changed_by_budget
+    budgets = sorted({max(1, round(len(made) * share)) for share in (0.5, 1, 2)})
+    ends = [min(budget, len(links)) - 1 for budget in budgets]
+    shown = ", ".join(
+        f"{budget:,} pages: {_gains(made, links[end], changed[end])}" for budget, end in zip(budgets, ends, strict=True)
+    )
+    more = _gains(made, made.at_cut(links), made.at_cut(changed))
+    return f"expected by budget: {shown}; one page more would bring {more}"
 
 
 def _short(at: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,29 @@ if TYPE_CHECKING:
     from recrawl.history import History
     from recrawl.plan import Request
     from recrawl.plan.make import Situation
+    from recrawl.policies import Policy
 
+
+class Goal(StrEnum):
+    """What a plan is made for."""
+
+    links = "links"
+    content = "content"
+    both = "both"
+
+
+GoalOption = Annotated[
+    Goal, typer.Option("--goal", help="What to find: new links, pages whose copy is out of date (content), or both.")
+]
+WeightOption = Annotated[
+    float | None,
+    typer.Option(
+        "--weight",
+        min=0.0,
+        max=1.0,
+        help="For --goal both: how much links count, from 0 (only content) to 1; 0.5 if not given.",
+    ),
+]
 BudgetOption = Annotated[
     str,
     typer.Option(
@@ -27,7 +50,11 @@ BudgetOption = Annotated[
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", "-p", help="Who chooses. Default: what recrawl tune recommended, else a fallback."),
+    typer.Option(
+        "--policy",
+        "-p",
+        help="Who chooses. Default: what recrawl tune recommended, else a fallback; freshness-value for --goal content.",
+    ),
 ]
 ModelOption = Annotated[
     str | None,
@@ -53,7 +80,12 @@ ExcludeOption = Annotated[
 RetryGoneOption = Annotated[bool, typer.Option("--retry-gone", help="Also pages that answered 404 or 410.")]
 ThresholdOption = Annotated[
     float | None,
-    typer.Option("--threshold", min=0.0, max=1.0, help="Only pages at least so likely to have new links."),
+    typer.Option(
+        "--threshold",
+        min=0.0,
+        max=1.0,
+        help="Only pages at least so likely to have new links; with --goal content, to have changed; with both, either.",
+    ),
 ]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="A setting of the policy; repeat it.")
@@ -73,7 +105,9 @@ def situation_of(
     min_gap: str | None,
     exclude: list[str] | None,
     retry_gone: bool,
-    model: str | None = None,
+    model: str | None,
+    goal: Goal,
+    weight: float | None,
 ) -> tuple[Any, Situation, datetime, Request]:
     """What both commands begin with."""
     from datetime import UTC
@@ -82,8 +116,12 @@ def situation_of(
     from recrawl.panel import parse_period
     from recrawl.plan.make import Request
 
+    _check_goal(goal, weight, model, policy, settings)
     opened = open_history(history, as_of)
-    situation = _foreseen(opened, model, policy, settings) if model else _surveyed(opened, policy, settings, every)
+    if model:
+        situation = _foreseen(opened, model)
+    else:
+        situation = _surveyed(opened, _policy(opened, goal, weight, policy, settings, every), every)
     request = Request(
         pages=budget_pages(budget, len(situation.pages))[0],
         per_host=per_host,
@@ -93,26 +131,46 @@ def situation_of(
         retry_gone=retry_gone,
         every=every,
         threshold=threshold,
+        goal=goal.value,
     )
     return opened, situation, opened.until or datetime.now(UTC), request
 
 
-def _foreseen(history: History, model: str, policy: str | None, settings: list[str] | None) -> Situation:
+def _check_goal(
+    goal: Goal, weight: float | None, model: str | None, policy: str | None, settings: list[str] | None
+) -> None:
+    """Refuse what contradicts itself before anything is read."""
+    if model and (policy or settings):
+        raise typer.BadParameter("--model plans by its own predictions: leave --policy and --set out")
+    if model and goal is not Goal.links:
+        raise typer.BadParameter(f"--model predicts new links only: leave --model out, or --goal {goal}")
+    if goal is Goal.both and (policy or settings):
+        raise typer.BadParameter(
+            "--goal both weighs what it expects itself: leave --policy and --set out, or use --goal links or content"
+        )
+    if weight is not None and goal is not Goal.both:
+        raise typer.BadParameter(f"--weight {weight:g} weighs links against content: it needs --goal both")
+
+
+def _foreseen(history: History, model: str) -> Situation:
     from recrawl.plan.foreseen import foresee
 
-    if policy or settings:
-        raise typer.BadParameter("--model plans by its own predictions: leave --policy and --set out")
     with steps("what was visited") as on_step:
         return foresee(history, model, on_step, note)
 
 
-def _surveyed(history: History, policy: str | None, settings: list[str] | None, every: str) -> Situation:
+def _policy(
+    history: History, goal: Goal, weight: float | None, policy: str | None, settings: list[str] | None, every: str
+) -> Policy:
+    """Who chooses."""
     from recrawl.cli.policy_options import made_policies
     from recrawl.plan.default import default_policy
-    from recrawl.plan.make import survey
+    from recrawl.plan.goals import ForBoth
 
+    if goal is Goal.both:
+        return ForBoth() if weight is None else ForBoth(weight)
     if policy is None:
-        chosen_by = default_policy(history, every)
+        chosen_by = default_policy(history, every, "content" if goal is Goal.content else "links")
         note(chosen_by.why)
         name, known = chosen_by.policy, chosen_by.settings
     else:
@@ -122,5 +180,11 @@ def _surveyed(history: History, policy: str | None, settings: list[str] | None, 
         raise typer.BadParameter(
             f"{name} knows the future; it can only be replayed. Try recrawl replay --policies {name}"
         )
+    return one
+
+
+def _surveyed(history: History, policy: Policy, every: str) -> Situation:
+    from recrawl.plan.make import survey
+
     with steps("what was visited") as on_step:
-        return survey(history, one, every, on_step)
+        return survey(history, policy, every, on_step)

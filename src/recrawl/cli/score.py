@@ -77,6 +77,8 @@ def _table(found: list[Any]) -> None:
         "round-robin",
         "any: expected",
         "any: found",
+        "changed: expected",
+        "changed: found",
     )
     table = Table(*header, pad_edge=False)
     for column in range(2, len(header)):
@@ -93,13 +95,16 @@ def _table(found: list[Any]) -> None:
             "–" if one.round_robin_found_per_visit is None else number(one.round_robin_found_per_visit),
             number(one.expected_hits),
             f"{one.hits:,}",
+            "–" if one.expected_changed is None else number(one.expected_changed),
+            "–" if one.changed is None else f"{one.changed:,}",
         )
     table.title, table.title_justify = "what came of the plans", "left"
     screen = console()
     screen.print(table)
     screen.print(
         "New links never seen before on any page, at the first visit of each planned page after the plan. Round-robin: new links a "
-        "visit on the pages that it would have chosen, as far as they were visited.",
+        "visit on the pages that it would have chosen, as far as they were visited. Changed: another text or other links than "
+        "before.",
         markup=False,
     )
 

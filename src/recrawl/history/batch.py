@@ -23,6 +23,7 @@ from recrawl.errors import BadUrl
 from recrawl.hashing import hash64
 from recrawl.history.digests import link_set_digest, terms_digest
 from recrawl.history.schema import TABLES, Batch
+from recrawl.shingles import Sketch
 from recrawl.terms import UnseenIds, collapsed, count_terms
 from recrawl.urls import canonical, origin, page_id, resolve, trap
 from recrawl.visits import Visit
@@ -145,10 +146,11 @@ class BatchBuilder:
     def _words(self, visit: Visit) -> tuple[int | None, float | None]:
         """The digest of the words (and the vector) of a visit, and the quality of its text."""
         vector = array("f", visit.vector) if visit.vector is not None else array("f")
+        sketch = None
         if visit.terms is not None:
             ids, counts = self._given_terms(visit.terms)
         elif visit.text is not None:
-            ids, counts = self._counted_terms(visit.text)
+            ids, counts, sketch = self._counted_terms(visit.text)
         elif visit.vector is not None:
             ids, counts = np.empty(0, np.int64), np.empty(0, np.int32)
         else:
@@ -159,6 +161,8 @@ class BatchBuilder:
             self._rows["texts"].append((digest, ids, counts))
         if visit.vector is not None and self._first_time("vectors", digest):
             self._rows["vectors"].append((digest, vector))
+        if sketch is not None and self._first_time("sketches", digest):
+            self._rows["sketches"].append((digest, sketch))
         if visit.text_quality is not None or not known_words:
             return digest, visit.text_quality
         return digest, parse.text_quality(len(ids), int(counts.sum()))
@@ -169,11 +173,11 @@ class BatchBuilder:
         order = np.argsort(ids)
         return ids[order], counts[order]
 
-    def _counted_terms(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _counted_terms(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32], Sketch]:
         found = count_terms(text).most_frequent(parse.MAX_TERMS)
         for i in self._counted.unseen(found.id).tolist():
             self._learn_term(int(found.id[i]), found.word(i))
-        return found.id, found.count
+        return found.id, found.count, found.sketch
 
     def _first_time(self, table: str, key: int) -> bool:
         sent = self._sent[table]

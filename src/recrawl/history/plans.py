@@ -22,6 +22,7 @@ PLANS = pa.schema(
         ("page", pa.int64()),
         ("expected", pa.float64()),
         ("probability", pa.float64()),
+        ("changed", pa.float64()),  # probability of a change since the last copy; null: not known, as in older plans
         ("due_at", pa.timestamp("us", "UTC")),
         ("reason", pa.string()),
     ]
@@ -34,7 +35,7 @@ def keep(folder: Path, rows: pa.Table) -> None:
     if known.num_rows or not rows.num_rows:
         return
     try:
-        write_deltalake(folder / "plans", rows.cast(PLANS), mode="append")
+        write_deltalake(folder / "plans", rows.cast(PLANS), mode="append", schema_mode="merge")
     except (OSError, DeltaError) as error:
         raise HistoryError(f"cannot write the plan into {folder}: {str(error).splitlines()[0]}") from error
 

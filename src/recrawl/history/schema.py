@@ -48,13 +48,34 @@ TEXTS = pa.schema(
     ]
 )
 VECTORS = pa.schema([("digest", pa.int64()), ("vector", pa.list_(pa.float32()))])  # digest as in visits.terms
+SKETCHES = pa.schema(
+    [("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))]
+)  # `recrawl.shingles`; as in visits.terms
 TERMS = pa.schema([("id", pa.int64()), ("term", pa.string())])
 URLS = pa.schema([("id", pa.int64()), ("url", pa.string()), ("trap", pa.bool_())])
 
 #: In the order they are committed: visits last, so that whatever a visit points at is already there.
-TABLES = {"urls": URLS, "terms": TERMS, "link_sets": LINK_SETS, "texts": TEXTS, "vectors": VECTORS, "visits": VISITS}
+TABLES = {
+    "urls": URLS,
+    "terms": TERMS,
+    "link_sets": LINK_SETS,
+    "texts": TEXTS,
+    "vectors": VECTORS,
+    "sketches": SKETCHES,
+    "visits": VISITS,
+}
+
+#: Tables that histories made by earlier versions do not have: read as empty, made when there are rows for them.
+LATER = frozenset({"sketches"})
 
 #: The column that identifies a row; visits are keyed by (page, at) instead.
-KEY = {"urls": "id", "terms": "id", "link_sets": "digest", "texts": "digest", "vectors": "digest"}
+KEY = {
+    "urls": "id",
+    "terms": "id",
+    "link_sets": "digest",
+    "texts": "digest",
+    "vectors": "digest",
+    "sketches": "digest",
+}
 
 Batch: TypeAlias = dict[str, pa.Table]  #: table name → rows; missing tables are empty

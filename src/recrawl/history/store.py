@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from recrawl import __version__
 from recrawl.errors import HistoryError
 from recrawl.history.keys import MAX_RUNS, Ints, KnownIds, best_rows, precedence
-from recrawl.history.schema import FORMAT, KEY, TABLES, VISITS, Batch
+from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 
 T = TypeVar("T")
 MARKER = "recrawl.json"
@@ -99,9 +99,7 @@ class Store:
         """Rows of one table, as they stand on disk."""
         try:
             return _despite_compaction(
-                lambda: ds.dataset(self._open(name).file_uris(), schema=_WIDE[name]).to_table(
-                    columns=columns, filter=where
-                )
+                lambda: ds.dataset(self._files(name), schema=_WIDE[name]).to_table(columns=columns, filter=where)
             )
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
@@ -112,12 +110,12 @@ class Store:
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
         return _despite_compaction(
-            lambda: {name: sum(os.path.getsize(file) for file in self._open(name).file_uris()) for name in TABLES}
+            lambda: {name: sum(os.path.getsize(file) for file in self._files(name)) for name in TABLES}
         )
 
     def n_files(self) -> dict[str, int]:
         """Live data files per table."""
-        return {name: len(self._open(name).file_uris()) for name in TABLES}
+        return {name: len(self._files(name)) for name in TABLES}
 
     def compact(self) -> None:
         """Rewrite every table sorted and without repeated rows, and delete the files this makes superfluous.
@@ -125,7 +123,7 @@ class Store:
         Rows that others append meanwhile stay: an overwrite replaces only the files it has read.
         """
         try:
-            for name in TABLES:
+            for name in filter(self._is_there, TABLES):
                 _despite_compaction(partial(self._compact, name))
         except (OSError, DeltaError) as error:
             raise HistoryError(
@@ -159,10 +157,18 @@ class Store:
     def _open(self, name: str) -> DeltaTable:
         return DeltaTable(self.folder / name)
 
+    def _is_there(self, name: str) -> bool:
+        return name not in LATER or DeltaTable.is_deltatable(str(self.folder / name))
+
+    def _files(self, name: str) -> list[str]:
+        return self._open(name).file_uris() if self._is_there(name) else []
+
     def _append_missing(self, name: str, key: str, rows: pa.Table | None) -> None:
         if rows is None or not rows.num_rows:
             return
         known = self._known[name]
+        if not self._is_there(name):
+            _create_table(self.folder / name, TABLES[name])
         table = self._open(name)
         known.read_new(table.file_uris(), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
         keys = rows[key].to_numpy()

@@ -38,8 +38,8 @@ class Answer:
 def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float64], saw_past: bool = True) -> Answer:
     """What a model says of pages with a past of their own, and what is around the others (`near`, if the model is not to be asked).
 
-    `chance` is that of each page to be there at all. A model that was never shown a past (`saw_past`: two rounds have but one interval)
-    does not know what it tells: pages that have one by now are taken to go on as they did.
+    `chance` is that of each page to be there at all. A model that was never shown a past (`saw_past`: two rounds have but one
+    interval) does not know what it tells: pages that have one by now are taken to go on as they did.
     """
     if near is not None and not saw_past:
         pages, without = np.arange(len(chance)), np.flatnonzero(near.basis)

@@ -12,9 +12,10 @@ import orjson
 from recrawl.errors import HistoryError
 from recrawl.history import History
 from recrawl.panel import rounds_of
+from recrawl.plan.goals import Goal
 
 ENOUGH_CYCLES = 14  #: the regression needs ten cycles before it begins
-FALLBACK, SHORT_FALLBACK = "regression-round-robin", "round-robin"
+FALLBACK, SHORT_FALLBACK, FOR_CONTENT = "regression-round-robin", "round-robin", "freshness-value"
 FILE = "tuned.json"
 
 
@@ -27,8 +28,13 @@ class Default:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def default_policy(history: History, every: str = "crawl") -> Default:
-    """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history."""
+def default_policy(history: History, every: str = "crawl", goal: Goal = "links") -> Default:
+    """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
+
+    What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy.
+    """
+    if goal == "content":
+        return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
     found = recommendation(history.store.folder)
     if found and found.get("every") == every:
         return Default(

@@ -38,11 +38,14 @@ class Explanation:
     what_would_change: str
     expected: float
     probability: float
+    probability_changed: float | None  # since it was last seen; None: not known
     n_visits: int
     n_answers: int
     n_failures: int  # in a row
     n_new_links: int  # ever found on it
     n_hits: int  # visits that found any
+    n_compared: int  # visits that could be compared with an earlier copy
+    n_changed: int  # of these, with another text or other links
     last_visit_at: datetime | None
     last_change_at: datetime | None
     waited_hours: float | None
@@ -67,6 +70,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
     picked = page in set(choice.page.tolist())
     expected, probability = (values[0] for values in situation.expectation.expect(pages, now, np.array([page])))
+    (changed,), changes = situation.changed(now, np.array([page])), situation.changes
     waited = float(pages.age_hours(now)[page])
     rival = int(choice.overlaps[page]) if choice.overlaps is not None and cause is Cause.OVERLAP else -1
     past = situation.expectation
@@ -81,11 +85,14 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         what_would_change="" if picked else _way_out(cause, int(rank[0]) + 1 if len(rank) else None, len(choice)),
         expected=float(expected),
         probability=float(probability),
+        probability_changed=None if changes is None else float(changed),
         n_visits=int(pages.n_visits[page]),
         n_answers=int(pages.n_answers[page]),
         n_failures=int(pages.n_failures[page]),
         n_new_links=int(past.n_links[page]),
         n_hits=int(past.n_hits[page]),
+        n_compared=0 if changes is None else int(changes.n_compared[page]),
+        n_changed=0 if changes is None else int(changes.n_changed[page]),
         last_visit_at=None if pages.last_visit[page] == NEVER else moment(pages.last_visit[page]),
         last_change_at=None if situation.last_change[page] == NEVER else moment(situation.last_change[page]),
         waited_hours=waited if np.isfinite(waited) else None,

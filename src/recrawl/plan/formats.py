@@ -25,6 +25,7 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
             "host": plan.host[i],
             "expected_new_links": round(float(plan.expected[i]), 4),
             "probability": round(float(plan.probability[i]), 4),
+            "probability_changed": _known(plan.probability_changed[i]),
             "due_at": _iso(plan.due_at[i]),
             "last_visit_at": _iso(plan.last_visit_at[i]),
             "last_change_at": _iso(plan.last_change_at[i]),
@@ -53,6 +54,7 @@ def table(plan: Plan) -> Iterator[bytes]:
         "host",
         "expected_new_links",
         "probability",
+        "probability_changed",
         "due_at",
         "last_visit_at",
         "last_change_at",
@@ -67,12 +69,9 @@ def table(plan: Plan) -> Iterator[bytes]:
 
 def scrapy(plan: Plan) -> Iterator[bytes]:
     """What a Scrapy request takes: url, priority (higher first), meta; one JSON object a line."""
-    n = len(plan)
+    n, told = len(plan), ("rank", "expected_new_links", "probability", "probability_changed", "reason")
     for row in records(plan):
-        meta = {
-            "recrawl": {key: row[key] for key in ("rank", "expected_new_links", "probability", "reason")}
-            | {"plan": plan.id}
-        }
+        meta = {"recrawl": {key: row[key] for key in told} | {"plan": plan.id}}
         request = {"url": row["url"], "priority": n - row["rank"] + 1, "dont_filter": True, "meta": meta}
         yield orjson.dumps(request, option=_OPTIONS)
 
@@ -99,10 +98,9 @@ def heritrix(plan: Plan) -> Iterator[bytes]:
 
 def nutch(plan: Plan) -> Iterator[bytes]:
     """A seed list for Nutch's injector: URL, fetch interval in seconds until the page is due again, and score."""
-    for row, due in zip(records(plan), plan.due_at, strict=True):
+    for url, due, gain in zip(plan.url.to_pylist(), plan.due_at, plan.gain, strict=True):
         wait = max(0, int(due.astype("datetime64[s]").astype(np.int64)) - int(plan.made_at.timestamp()))
-        score = max(row["expected_new_links"], 0.0)
-        yield f"{row['url']}\tnutch.score={score:.4f}\tnutch.fetchInterval={max(wait, 1)}\n".encode()
+        yield f"{url}\tnutch.score={max(gain, 0.0):.4f}\tnutch.fetchInterval={max(wait, 1)}\n".encode()
 
 
 #: Name → writer; the command line, its help and the errors follow.
@@ -115,6 +113,10 @@ FORMATS: dict[str, Callable[[Plan], Iterator[bytes]]] = {
     "heritrix": heritrix,
     "nutch": nutch,
 }
+
+
+def _known(probability: float) -> float | None:
+    return None if np.isnan(probability) else round(float(probability), 4)
 
 
 def _iso(at: np.datetime64) -> str | None:

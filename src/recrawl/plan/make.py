@@ -16,11 +16,14 @@ from recrawl import urls
 from recrawl.discovery import Crawler
 from recrawl.hashing import hash64
 from recrawl.history import History
+from recrawl.plan.changes import ChangeExpectation
+from recrawl.plan.goals import ForBoth, Goal
 from recrawl.policies.base import NEVER, Budget, Cause, Choice, Flags, Floats, Ints, Pages, Policy, microseconds
 from recrawl.policies.expectation import Expectation
 from recrawl.world import record
 
 Step = Callable[[str], None]
+Learning = Expectation | ChangeExpectation | Policy
 N_RELATED = 30  #: related pages of each page, as in the papers, for policies that look around
 
 
@@ -33,10 +36,11 @@ class Request:
     per_site: int | None = None
     min_gap: timedelta = timedelta(0)  # no page sooner after its last visit
     exclude: Sequence[str] = ()  # shell patterns of URLs that must not be fetched
-    threshold: float | None = None  # only pages at least so likely to have new links
+    threshold: float | None = None  # only pages at least so likely to have what the goal asks for
     retry_gone: bool = False  # also pages that answered 404 or 410
     every: str = "crawl"  # what a cycle is, when learning from the past
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
+    goal: Goal = "links"  # what counts as gain
 
 
 @dataclass(frozen=True)
@@ -52,21 +56,42 @@ class Plan:
     host: list[str]
     expected: Floats  # new links
     probability: Floats  # of at least one
+    probability_changed: Floats  # that the page no longer is as it was when last seen; NaN: not known
     last_visit_at: NDArray[np.datetime64]  # NaT: never
     last_change_at: NDArray[np.datetime64]  # when new links were last seen on it; NaT: never
     due_at: NDArray[np.datetime64]  # never before `made_at`
     reason: list[str]
     n_known: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
-    yield_by_budget: Floats = field(
+    links_by_budget: Floats = field(
         default_factory=lambda: np.empty(0)
     )  # new links expected of the policy's first 1, 2, … pages
-    gain_at_cut: float = 0.0  # of one page more
+    changed_by_budget: Floats = field(default_factory=lambda: np.empty(0))  # changed pages expected among them
     n_starving: int = 0
     budget_needed: int = 0  # pages a cycle, so that none waits longer than `request.max_wait`
 
     def __len__(self) -> int:
         return len(self.page)
+
+    @property
+    def gain(self) -> Floats:
+        """What a visit of each page brings: new links, or the probability of change if the goal is content alone."""
+        return self.probability_changed if self.request.goal == "content" else self.expected
+
+    @property
+    def yield_by_budget(self) -> Floats:
+        """The same of the policy's first 1, 2, … pages together."""
+        return self.changed_by_budget if self.request.goal == "content" else self.links_by_budget
+
+    @property
+    def gain_at_cut(self) -> float:
+        """The same of one page more."""
+        return self.at_cut(self.yield_by_budget)
+
+    def at_cut(self, curve: Floats) -> float:
+        """What one page more would add to one of the curves."""
+        n = len(self)
+        return float(curve[n] - curve[n - 1]) if 0 < n < len(curve) else 0.0
 
 
 class Expecting(Protocol):
@@ -91,6 +116,18 @@ class Situation:
     expectation: Expecting
     last_change: Ints  # microseconds; NEVER
     cycle_hours: float  # usual time between two cycles
+    changes: ChangeExpectation | None = None  # None: nobody looked whether pages changed
+
+    def changed(self, now: datetime, of: Ints | None = None) -> Floats:
+        """The probability that the copy kept of each page is out of date; NaN where nobody knows."""
+        if self.changes is None:
+            return np.full(len(self.pages) if of is None else len(of), np.nan)
+        return self.changes.expect(now, of)
+
+    def promise(self, goal: Goal, now: datetime) -> Floats:
+        """How likely each page has what the goal asks for: new links, a change, or either."""
+        links, changed = self.expectation.expect(self.pages, now)[1], self.changed(now)
+        return {"links": links, "content": changed, "both": np.fmax(links, changed)}[goal]
 
 
 def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step = lambda what: None) -> Situation:
@@ -98,20 +135,23 @@ def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step
     on_step("the past, cycle by cycle")
     world = record(history, every, everything=True, n_related=N_RELATED if policy.needs_related else 0)
     crawler = Crawler(world, policy.needs_updates)
-    expectation = Expectation(world.n_pages)
+    expectation, changes = Expectation(world.n_pages), ChangeExpectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
     policy.start(crawler.pages)
+    learning: tuple[Learning, ...] = (expectation, changes, policy)
+    if isinstance(policy, ForBoth):  # it learns just this by itself
+        expectation, changes, learning = policy.links_, policy.changes_, (policy,)
     found = crawler.first
     for cycle in range(world.n_cycles + 1):
         if cycle:
             found = crawler.visit_recorded()
-        expectation.observe(found.visits)
-        policy.observe(found.visits)
-        changed = found.visits.page[found.visits.n_new_since > 0]
-        last_change[changed] = world.time[cycle]
+        for one in learning:
+            one.observe(found.visits)
+        gained = found.visits.page[found.visits.n_new_since > 0]
+        last_change[gained] = world.time[cycle]
     gaps = np.diff(world.time) / 3.6e9
     usual = float(np.median(gaps)) if len(gaps) else 24.0
-    return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual)
+    return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual, changes)
 
 
 def make(
@@ -138,7 +178,7 @@ def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
     soon = pages.age_hours(now) < request.min_gap / timedelta(hours=1)
     barred[soon & (barred == 0)] = Cause.TOO_SOON
     if request.threshold is not None:
-        unlikely = situation.expectation.expect(pages, now)[1] < request.threshold
+        unlikely = situation.promise(request.goal, now) < request.threshold
         barred[unlikely & (barred == 0)] = Cause.UNPROMISING
     return Budget(request.pages, request.per_host, request.per_site, barred)
 
@@ -148,9 +188,9 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     pages = situation.pages
     budget = budget_of(situation, request, now)
     expected, probability = situation.expectation.expect(pages, now)
-    size = situation.expectation.size
+    changed, size = situation.changed(now), situation.expectation.size
     # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
-    curve = np.cumsum(_expected(situation.policy.choose(pages, replace(budget, pages=len(pages)), now), expected, size))
+    ranked = situation.policy.choose(pages, replace(budget, pages=len(pages)), now)
     choice = situation.policy.choose(pages, budget, now)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
@@ -159,7 +199,6 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     starving = may & (waits > request.max_wait / timedelta(hours=1))
     starving[choice.page] = False
     url = situation.url.take(pa.array(choice.page))
-    at_cut = curve[len(choice)] - curve[len(choice) - 1] if 0 < len(choice) < len(curve) else 0.0
     return Plan(
         id=_name(now, situation.policy.name, situation.page[choice.page]),
         made_at=now,
@@ -170,14 +209,15 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         host=[urls.host(text) for text in url.to_pylist()],
         expected=_expected(choice, expected, size),
         probability=probability[choice.page],
+        probability_changed=changed[choice.page],
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[choice.page]),
         due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
         reason=reasons(situation, choice),
         n_known=len(pages),
         left_out=left,
-        yield_by_budget=curve,
-        gain_at_cut=float(at_cut),
+        links_by_budget=np.cumsum(_expected(ranked, expected, size)),
+        changed_by_budget=np.cumsum(changed[ranked.page]),
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / (request.max_wait / timedelta(hours=1)))),
     )

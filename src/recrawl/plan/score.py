@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recrawl.history import History
+from recrawl.history import History, Timeline
 from recrawl.history.plans import PLANS, keep, stored
 from recrawl.plan.make import Plan, Request, make
 from recrawl.policies.base import Floats, Ints, microseconds
 from recrawl.policies.round_robin import RoundRobin
+from recrawl.visits import Outcome
 
 N_CLASSES = 5
 
@@ -33,6 +34,7 @@ def store(history: History, plan: Plan) -> None:
         "page": plan.page,
         "expected": plan.expected,
         "probability": plan.probability,
+        "changed": pa.array(plan.probability_changed, from_pandas=True),  # NaN: not known
         "due_at": pa.array(plan.due_at, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
         "reason": plan.reason,
     }
@@ -55,6 +57,9 @@ class Score:
     expected_hits: float
     brier: float | None  # mean squared error of the probabilities
     calibration: list[dict[str, float]]  # by classes of probability: predicted and seen share
+    compared: int  # visited pages of which the plan told how likely they changed, and whose change can be told
+    expected_changed: float | None  # of these; None: the plan did not tell it
+    changed: int | None
     round_robin_visited: int  # pages that round-robin would have chosen and that were visited, too
     round_robin_found: int
 
@@ -103,6 +108,9 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
     found = _first_answers(history, page, microseconds(made_at), until)
+    told = rows["changed"].to_numpy(zero_copy_only=False)
+    changed = _first_changes(history, page, microseconds(made_at), until)
+    compared = (changed >= 0) & ~np.isnan(told)
     seen = found >= 0
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
     hit = found[seen] > 0
@@ -126,6 +134,9 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         expected_hits=float(probability.sum()),
         brier=float(((probability - hit) ** 2).mean()) if len(hit) else None,
         calibration=_calibration(probability, hit),
+        compared=int(compared.sum()),
+        expected_changed=None if np.isnan(told).all() else float(told[compared].sum()),
+        changed=None if np.isnan(told).all() else int(changed[compared].sum()),
         round_robin_visited=int((rivals >= 0).sum()),
         round_robin_found=int(rivals[rivals >= 0].sum()),
     )
@@ -133,15 +144,31 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
 
 def _first_answers(history: History, page: Ints, after: int, until: int) -> Ints:
     """New links (never before anywhere) that each page's first visit within the time showed; -1 where it was not visited."""
-    timeline, new = history.timeline, history.novelty.total("anywhere")
-    within = np.flatnonzero((timeline.at > after) & (timeline.at < until) & (timeline.links >= 0))
-    first = np.unique(timeline.page[within], return_index=True)
-    at = np.minimum(np.searchsorted(first[0], page), max(len(first[0]) - 1, 0))
-    if not len(within):
+    visit = _first_visits(history.timeline, history.timeline.links >= 0, page, after, until)
+    new = np.append(np.maximum(history.novelty.total("anywhere"), 0), -1).astype(np.int64)
+    found: Ints = new[visit]
+    return found
+
+
+def _first_changes(history: History, page: Ints, after: int, until: int) -> Ints:
+    """Whether each page's first visit within the time showed another text or other links than before; -1 where nobody knows."""
+    timeline = history.timeline
+    before = timeline.compared_with
+    other_links = np.where(before >= 0, timeline.links != timeline.links[before], -1)
+    changed = np.append(np.maximum(other_links, timeline.text_changed), -1).astype(np.int64)
+    visit = _first_visits(timeline, timeline.outcome <= Outcome.UNCHANGED, page, after, until)
+    found: Ints = changed[visit]
+    return found
+
+
+def _first_visits(timeline: Timeline, counts: NDArray[np.bool_], page: Ints, after: int, until: int) -> Ints:
+    """The first visit of each page within the time, of those that count; -1 where there is none."""
+    within = np.flatnonzero((timeline.at > after) & (timeline.at < until) & counts)
+    pages, first = np.unique(timeline.page[within], return_index=True)
+    if not len(pages):
         return np.full(len(page), -1, np.int64)
-    is_there = first[0][at] == page
-    counts: Ints = np.maximum(new[within[first[1][at]]], 0).astype(np.int64)
-    return np.where(is_there, counts, -1)
+    at = np.minimum(np.searchsorted(pages, page), len(pages) - 1)
+    return np.where(pages[at] == page, within[first[at]], -1)
 
 
 def _calibration(probability: Floats, hit: NDArray[np.bool_]) -> list[dict[str, float]]:

@@ -1,0 +1,309 @@
+"""What counts as a change of a page's content, and where in a history it happened.
+
+Three notions, to pick from: the words are distributed differently (`Significant`), anything in the text differs (`Digest`), or
+too little of the wording is left (`Shingles`). `changes` tells for every page and round, from `Contents` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import chdtrc
+
+from recrawl.contents import Contents
+from recrawl.errors import RecrawlError
+from recrawl.history import History
+from recrawl.shingles import EMPTY, N_BUCKETS, Sketch, sketch_similarities
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Pairs of what a page showed and what it shows next; texts are rows of `counts`."""
+
+    counts: sparse.csr_matrix
+    before: Ints
+    after: Ints
+    digest_before: Ints  # of the visible text; 0: not known
+    digest_after: Ints
+    sketches: Sketch | None = None  # [text, bucket]
+
+    def each_pair_once(self, measure: Callable[[Ints, Ints], Floats]) -> Floats:
+        """A measure of two texts for all steps, computed once for each distinct pair."""
+        n = np.int64(self.counts.shape[0])
+        pairs, which = np.unique(self.before * n + self.after, return_inverse=True)
+        return measure(*np.divmod(pairs, n))[which]
+
+
+class Notion(Protocol):
+    """What counts as a change."""
+
+    name: ClassVar[str]
+
+    def changed(self, steps: Steps) -> Flags:
+        """Which of the steps are changes."""
+
+
+@dataclass(frozen=True)
+class Significant:
+    """The words are distributed differently, by a chi-squared test at level `alpha`; `min_expected` as in `chi_squared`.
+
+    References: Radinsky and Bennett (2013), Eq. 1.
+    """
+
+    name: ClassVar[str] = "significant"
+    alpha: float = 0.05
+    min_expected: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(0 < self.alpha < 1, self.name, f"the level {self.alpha:g} is not between 0 and 1, as 0.05 is")
+        _require(0 <= self.min_expected < np.inf, self.name, f"no word can be expected {self.min_expected:g} times")
+
+    def changed(self, steps: Steps) -> Flags:
+        """Which of the steps are changes."""
+        return steps.each_pair_once(lambda a, b: chi_squared(steps.counts, a, b, self.min_expected)) < self.alpha
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The text differs in any way.
+
+    By the digest of the visible text without its links, as the history keeps it; where that is not known of both, by the words.
+    """
+
+    name: ClassVar[str] = "digest"
+
+    def changed(self, steps: Steps) -> Flags:
+        """Which of the steps are changes."""
+        known = (steps.digest_before != 0) & (steps.digest_after != 0)
+        return np.asarray(np.where(known, steps.digest_before != steps.digest_after, steps.before != steps.after))
+
+
+@dataclass(frozen=True)
+class Shingles:
+    """Less than `threshold` of the shingles (three words in a row) of both texts are common to them, as sketches estimate it.
+
+    A visit that came as term counts has no order of words and so no sketch. Where either text has none, the weighted Jaccard
+    similarity of the term counts stands in: the sum of the smaller counts by the sum of the larger ones. It is the higher of the
+    two as a rule, as one new word breaks up to three shingles.
+    """
+
+    name: ClassVar[str] = "shingles"
+    threshold: float = 0.9
+
+    def __post_init__(self) -> None:
+        _require(0 < self.threshold <= 1, self.name, f"the similarity {self.threshold:g} is not between 0 and 1")
+
+    def changed(self, steps: Steps) -> Flags:
+        """Which of the steps are changes."""
+        return steps.each_pair_once(lambda a, b: _similarity(steps, a, b)) < self.threshold
+
+
+ALL: tuple[type[Significant] | type[Digest] | type[Shingles], ...] = (Significant, Digest, Shingles)
+
+
+def notion_from(text: str) -> Notion:
+    """A notion by its name, followed by its settings if they are to differ from the defaults.
+
+    >>> notion_from("significant:0.01"), notion_from("digest"), notion_from("shingles:0.8")
+    (Significant(alpha=0.01, min_expected=0.0), Digest(), Shingles(threshold=0.8))
+    >>> notion_from("significant:0.05:5")  # words expected fewer than five times are pooled
+    Significant(alpha=0.05, min_expected=5.0)
+    """
+    name, *settings = text.strip().split(":")
+    by_name = {notion.name: notion for notion in ALL}
+    if name not in by_name:
+        near = get_close_matches(name.lower(), by_name, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise RecrawlError(f"No notion of change named {name!r}.{hint} Known: {', '.join(by_name)}")
+    takes = [field.name for field in fields(by_name[name])]
+    _require(len(settings) <= len(takes), name, f"{text!r} sets more than it takes: {':'.join([name, *takes])}")
+    try:
+        return by_name[name](*map(float, settings))
+    except ValueError:
+        raise RecrawlError(
+            f"{name}: {text!r} sets something that is not a number; write it like significant:0.01"
+        ) from None
+
+
+def _require(holds: bool, name: str, otherwise: str) -> None:
+    if not holds:
+        raise RecrawlError(f"{name}: {otherwise}")
+
+
+def changes(contents: Contents, notion: Notion, sketches: Sketch | None = None) -> NDArray[np.int8]:
+    """Whether each page changed in each round [page, round]: 1 or 0; -1 where that is not known.
+
+    A page is compared with what it showed when it was last seen before. It is not known whether it changed where it was not seen,
+    where it was seen for the first time, and where the way it is read changed since. `sketches` (by `sketches_of`) serve the
+    notion `Shingles`.
+    """
+    change = np.full(contents.shape, -1, np.int8)
+    page, at = np.nonzero(_comparable(contents))
+    text, digest = contents.text.astype(np.int64), contents.digest
+    steps = Steps(contents.counts, text[page, at - 1], text[page, at], digest[page, at - 1], digest[page, at], sketches)
+    change[page, at] = notion.changed(steps)
+    return change
+
+
+def _comparable(contents: Contents) -> Flags:
+    """Where a page was seen and had been seen before, with no change between in how it is read."""
+    comparable = contents.seen.copy()
+    comparable[:, :1] = False
+    comparable[:, 1:] &= contents.text[:, :-1] >= 0
+    # A baseline whose words are not known parts the copies before and after it all the same.
+    n_baselines = np.cumsum(contents.is_baseline, axis=1)
+    n_when_seen = np.maximum.accumulate(np.where(contents.seen, n_baselines, 0), axis=1)
+    comparable[:, 1:] &= n_baselines[:, 1:] == n_when_seen[:, :-1]
+    return comparable
+
+
+def sketches_of(history: History, contents: Contents) -> Sketch:
+    """The sketches of the texts (rows of `contents.counts`) [text, bucket]; all empty where the history has none.
+
+    It has them of visits that came with text or html; importing these again adds what an older history lacks. Texts of the same
+    words in another order share one sketch, that of the first to be imported: mere rearrangement is no change.
+    """
+    sketches = np.full((contents.counts.shape[0], N_BUCKETS), EMPTY, np.int32)
+    if contents.terms is None:
+        return sketches
+    table = history.store.read("sketches", where=pc.is_in(ds.field("digest"), pa.array(contents.terms)))
+    if table.num_rows:
+        stored = table["sketch"].combine_chunks().flatten().to_numpy().reshape(-1, N_BUCKETS)
+        found = pc.index_in(pa.array(contents.terms), table["digest"].combine_chunks())
+        known = np.asarray(found.is_valid())
+        sketches[known] = stored[found.fill_null(0).to_numpy()[known]]
+    return sketches
+
+
+def _similarity(steps: Steps, before: Ints, after: Ints) -> Floats:
+    if steps.sketches is None:
+        return weighted_jaccard(steps.counts, before, after)
+    has_sketch = (steps.sketches != EMPTY).any(axis=1)
+    sketched = has_sketch[before] & has_sketch[after]
+    similarity = np.empty(len(before))
+    similarity[sketched] = sketch_similarities(steps.sketches, before[sketched], after[sketched])
+    similarity[~sketched] = weighted_jaccard(steps.counts, before[~sketched], after[~sketched])
+    return similarity
+
+
+# -- two texts' words side by side ------------------------------------------------------------------------------------
+
+
+def chi_squared(counts: sparse.csr_matrix, before: Ints, after: Ints, min_expected: float = 0.0) -> Floats:
+    """The p-values of the chi-squared test whether pairs of texts (rows of `counts`) draw their words from one distribution.
+
+    The table of a pair has two rows, and a column for every word that either text has; words of neither text do not count. No
+    continuity correction. Rare words: those whose expected count in either text is below `min_expected` are pooled into one
+    column, however small that is. 5 is the textbook's rule; by default every word counts by itself, as the paper tells of no
+    pooling. Words a history does not keep (it keeps the most frequent of a text, and not how many there were) form no column.
+
+    A text against itself, or a table of a single column, has p = 1; a text without words against one with words has p = 0.
+
+    >>> texts = sparse.csr_matrix([[30, 10, 0], [10, 30, 0], [30, 9, 1]])
+    >>> chi_squared(texts, np.array([0, 0]), np.array([1, 2])).round(4).tolist()
+    [0.0, 0.5908]
+
+    References: Radinsky and Bennett (2013), Eq. 1.
+    """
+    statistic, freedom = _chi_squared(*_rows(counts), before, after, min_expected)
+    p = np.ones(len(before))
+    tested = freedom > 0
+    p[tested] = chdtrc(freedom[tested], statistic[tested])
+    return p
+
+
+def weighted_jaccard(counts: sparse.csr_matrix, before: Ints, after: Ints) -> Floats:
+    """What pairs of texts (rows of `counts`) have in common: the sum of the smaller counts by the sum of the larger ones.
+
+    >>> weighted_jaccard(sparse.csr_matrix([[2, 1, 0], [2, 0, 1]]), np.array([0, 0]), np.array([0, 1])).tolist()
+    [1.0, 0.5]
+    """
+    return np.asarray(_weighted_jaccard(*_rows(counts), before, after))
+
+
+def _rows(counts: sparse.csr_matrix) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.generic], int]:
+    """The arrays of a matrix with ascending columns, and the most words that two of its rows can have."""
+    if not counts.has_sorted_indices:
+        counts = counts.sorted_indices()
+    return counts.indptr, counts.indices, counts.data, 2 * int(np.diff(counts.indptr).max(initial=0))
+
+
+@njit(cache=True, nogil=True)
+def _side_by_side(  # type: ignore[no-untyped-def]
+    starts, terms, data, a, b, table
+):
+    """Fill in the counts of every word that either text has; how many words these are."""
+    i, end_i, j, end_j, n = starts[a], starts[a + 1], starts[b], starts[b + 1], 0
+    while i < end_i or j < end_j:
+        table[0, n] = table[1, n] = 0.0
+        word = min(terms[i] if i < end_i else terms[j], terms[j] if j < end_j else terms[i])
+        if i < end_i and terms[i] == word:
+            table[0, n] = data[i]
+            i += 1
+        if j < end_j and terms[j] == word:
+            table[1, n] = data[j]
+            j += 1
+        n += table[0, n] + table[1, n] > 0  # a count that is stored as 0 is no word
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _chi_squared(  # type: ignore[no-untyped-def]
+    starts, terms, data, widest, before, after, min_expected
+):
+    statistic, freedom = np.zeros(len(before)), np.zeros(len(before), np.int64)
+    table = np.empty((2, widest))
+    for pair in range(len(before)):
+        if before[pair] == after[pair]:
+            continue
+        n = _side_by_side(starts, terms, data, before[pair], after[pair], table)
+        total_a, total_b = table[0, :n].sum(), table[1, :n].sum()
+        if total_a == 0 or total_b == 0:
+            if n:
+                statistic[pair], freedom[pair] = np.inf, 1
+            continue
+        fewer, rarest = min(total_a, total_b), min_expected * (total_a + total_b)
+        rare_a = rare_b = weighted = 0.0
+        n_columns = 0
+        for word in range(n):
+            a, b = table[0, word], table[1, word]
+            if (a + b) * fewer < rarest:
+                rare_a += a
+                rare_b += b
+            else:
+                weighted += (a * total_b - b * total_a) ** 2 / (a + b)
+                n_columns += 1
+        if rare_a + rare_b > 0:
+            weighted += (rare_a * total_b - rare_b * total_a) ** 2 / (rare_a + rare_b)
+            n_columns += 1
+        # Observed less expected is (a * total_b - b * total_a) / total in one row and the negative of it in the other.
+        statistic[pair], freedom[pair] = weighted / (total_a * total_b), n_columns - 1
+    return statistic, freedom
+
+
+@njit(cache=True, nogil=True)
+def _weighted_jaccard(  # type: ignore[no-untyped-def]
+    starts, terms, data, widest, before, after
+):
+    similarity = np.ones(len(before))
+    table = np.empty((2, widest))
+    for pair in range(len(before)):
+        n = _side_by_side(starts, terms, data, before[pair], after[pair], table)
+        if n:
+            smaller, larger = np.minimum(table[0, :n], table[1, :n]), np.maximum(table[0, :n], table[1, :n])
+            similarity[pair] = smaller.sum() / larger.sum()
+    return similarity

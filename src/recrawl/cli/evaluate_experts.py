@@ -1,0 +1,167 @@
+"""``recrawl evaluate --method experts``: the options of Radinsky and Bennett's evaluation, and its work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from recrawl.cli.common import console, note, open_history, print_json
+
+if TYPE_CHECKING:
+    from recrawl.experiments.experts import ExpertEvaluation, ExpertSettings
+
+PANEL = "Of --method experts"
+PARTS = "settings, combining, selection, history, number"
+CHOICES = "cross-correlation, dtw, content, graph or random"
+
+
+def _option(name: str, text: str, **more: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel=PANEL, **more)
+
+
+ChangeOption = Annotated[
+    str,
+    _option(
+        "--change", "What counts as a change: significant, digest or shingles; also with a threshold: significant:0.01."
+    ),
+]
+TrainOption = Annotated[int, _option("--train", "Rounds that each prediction is learnt from.", min=2)]
+TrainsOption = Annotated[str, _option("--trains", "Numbers of such rounds to compare.")]
+ExpertsOption = Annotated[int, _option("--experts", "Experts of each page, beside itself.", min=1)]
+NumbersOption = Annotated[str, _option("--numbers", "Numbers of experts to compare.")]
+ChooseOption = Annotated[str, _option("--choose", f"How experts are chosen: {CHOICES}.")]
+ReselectOption = Annotated[
+    int | None, _option("--reselect", "Choose experts anew after so many rounds; else once.", min=1)
+]
+WindowOption = Annotated[int, _option("--window", "Rounds whose words and changes an expert looks at.", min=1)]
+AheadRoundsOption = Annotated[int, _option("--ahead-rounds", "Predict the change so many rounds ahead.", min=1)]
+AlphaOption = Annotated[
+    float,
+    _option(
+        "--alpha", "Predict pages that go from change to rest or back in this share of the rounds.", min=0.0, max=1.0
+    ),
+]
+WordScaleOption = Annotated[
+    float, _option("--word-scale", "Weight of the words among the features of an expert.", min=0.0)
+]
+COption = Annotated[
+    str, _option("--c", "C of the machines; of several, always the one that was right most often so far.")
+]
+ModelsOption = Annotated[int, _option("--models", "Learners of bagging and of boosting.", min=1)]
+PagesOption = Annotated[int | None, _option("--pages", "Predict at most so many pages, picked at random.", min=1)]
+
+OnStep: TypeAlias = Callable[[str], None]
+OnPage: TypeAlias = Callable[[int, int], None]
+
+
+def parse_counts(option: str, text: str, least: int = 1) -> tuple[int, ...]:
+    """Whole numbers with commas between, ascending.
+
+    >>> parse_counts("--numbers", "20, 5,1")
+    (1, 5, 20)
+    """
+    try:
+        counts = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        counts = []
+    if not counts or counts[0] < least:
+        raise typer.BadParameter(f"{option} {text!r}: write whole numbers from {least} with commas between, e.g. 30,50")
+    return tuple(counts)
+
+
+def parse_cs(text: str) -> tuple[float, ...]:
+    """Positive numbers with commas between, in their order: of equally good ones the first is taken.
+
+    >>> parse_cs("1,0.1,10")
+    (1.0, 0.1, 10.0)
+    """
+    try:
+        values = tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        values = ()
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise typer.BadParameter(f"--c {text!r}: write numbers above 0 with commas between, e.g. 0.1,1,10")
+    return values
+
+
+def checked_change(text: str) -> str:
+    """A notion of change; anything else is wrong usage."""
+    from recrawl.change import notion_from
+    from recrawl.errors import RecrawlError
+
+    try:
+        notion_from(text)
+    except RecrawlError as error:
+        raise typer.BadParameter(f"--change: {error}") from None
+    return text
+
+
+def checked_lengths(train: int, trains: str, ahead: int) -> tuple[int, ...]:
+    """The training sizes to compare, `train` always among them: it is known to fit the history."""
+    if train <= ahead:
+        raise typer.BadParameter(
+            f"--train {train} leaves nothing to learn from {ahead} rounds ahead; write more than --ahead-rounds"
+        )
+    return tuple(sorted({train, *parse_counts("--trains", trains, ahead + 1)}))
+
+
+def run(history: str, as_of: str | None, settings: ExpertSettings, out: str | None, json: bool) -> None:
+    """Evaluate, then print what it comes to with the tables, or the rows, and write the page."""
+    from recrawl.experiments.experts import evaluate_experts
+
+    opened = open_history(history, as_of)
+    with _watched() as (on_step, on_page):
+        found = evaluate_experts(opened, settings, on_step, on_page)
+        if out:
+            from recrawl.experiments.experts_page import write_experts_page
+
+            write_experts_page(out, found)
+    for line in found.notes:
+        note(line)
+    if json:
+        _print_rows(found)
+        return
+    from rich.text import Text
+
+    from recrawl.experiments.experts_page import findings
+    from recrawl.experiments.experts_tables import scope, tables
+
+    screen = console()
+    for sentence in (*findings(found)[:1], scope(found)):
+        screen.print(Text(sentence))
+    for table in tables(found):
+        screen.print(table)
+    if out:
+        screen.print(Text(f"all of it with plots: {out}"))
+
+
+def _print_rows(found: ExpertEvaluation) -> None:
+    about = {name: value for name, value in vars(found).items() if name != "rows"}
+    print_json({"part": "about", **about})
+    for part, rows in found.rows.items():
+        for row in rows:
+            print_json({"part": part, **row})
+
+
+@contextmanager
+def _watched() -> Iterator[tuple[OnStep, OnPage]]:
+    """A sign of life that tells the step at hand, and a bar over the pages once they are predicted; on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda what: None, lambda done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, transient=True, console=Console(stderr=True)) as bar:
+        task = bar.add_task("opening the history", total=None)
+        yield (
+            lambda what: bar.update(task, description=what),
+            lambda done, of: bar.update(
+                task, completed=done, total=of, description=f"predicting, {done:,} of {of:,} pages"
+            ),
+        )

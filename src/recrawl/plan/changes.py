@@ -1,0 +1,114 @@
+"""How likely the copy kept of each page is out of date, from the page's own past and that of all pages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recrawl.policies.base import NEVER, Floats, Ints, Visits, microseconds
+from recrawl.rates import MICROSECONDS_PER_DAY
+
+#: Changes a day: never, and from every year and a half to every minute and a half, each a quarter more than the one before.
+RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
+N_TELLING = 5_000  #: pages from which the shares of the rates are learnt
+N_STEPS = 50  #: more would fit the shares to chance
+
+
+class ChangeExpectation:
+    """The probability that a page changed since its copy was made, by weighing a few rates of change.
+
+    Every page has one of `RATES`. How well each rate fits a page is known exactly, however irregular its visits: exp(-Δd) for d
+    days without a change, 1 - exp(-Δd) for d days with one or more. How common each rate is among the pages is learnt from all of
+    them (empirical Bayes, by expectation maximisation), and is all that is known of a page that was never compared with an
+    earlier copy. An interval runs from one answer to the next, as for `ChangeRates`.
+
+    References: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", for the shares.
+    """
+
+    def __init__(self, n_pages: int) -> None:
+        self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
+        self._seen: Ints = np.full(n_pages, NEVER)
+        self._days = 0.0  # of all intervals
+        self._fit = np.zeros((n_pages, len(RATES)), np.float32)  # log-likelihood of each rate
+        self._shares: Floats | None = None
+
+    def observe(self, visits: Visits) -> None:
+        """Learn from the visits of a cycle."""
+        at = microseconds(visits.at)
+        known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
+        page, changed = visits.page[known], visits.changed[known] == 1
+        days = np.maximum(at - self._seen[page], 1) / MICROSECONDS_PER_DAY
+        self._seen[visits.page[visits.came]] = at
+        _add(self._fit, page, *_fits(days, changed))
+        self._days += float(days.sum())
+        self.n_compared[page] += 1
+        self.n_changed[page] += changed
+        self._shares = None
+
+    @property
+    def shares(self) -> Floats:
+        """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""
+        if self._shares is None:
+            compared = np.flatnonzero(self.n_compared)
+            self._shares = _shares(self._fit[compared[:: len(compared) // N_TELLING + 1]].astype(np.float64))
+        return self._shares
+
+    def expect(self, now: datetime, of: Ints | None = None) -> Floats:
+        """The probability that each page, or each of some, no longer is as it was when last seen.
+
+        A page that never answered is taken to have waited as long as is usual between two answers.
+        """
+        seen, fit = (self._seen, self._fit) if of is None else (self._seen[of], self._fit[of])
+        usual = self._days / max(int(self.n_compared.sum()), 1)
+        waited = np.maximum(microseconds(now) - np.where(seen == NEVER, 0, seen), 0) / MICROSECONDS_PER_DAY
+        waited = np.where(seen == NEVER, usual, waited)
+        lengths, which = np.unique(waited, return_inverse=True)
+        probability: Floats = _mixed(fit, self.shares, -np.expm1(-np.outer(lengths, RATES)), which)
+        return probability
+
+
+def _fits(days: Floats, changed: NDArray[np.bool_]) -> tuple[NDArray[np.float32], Ints]:
+    """The log-likelihood of each rate by one interval a page: a few rows, and which of them is each page's.
+
+    Few lengths differ, since pages are visited cycle by cycle.
+    """
+    lengths, which = np.unique(days, return_inverse=True)
+    expected = np.outer(lengths, RATES)
+    with np.errstate(divide="ignore"):  # a page that changed is none of those that never do
+        any_change = np.log(-np.expm1(-expected))
+    return np.concatenate([-expected, any_change]).astype(np.float32), which + changed * len(lengths)
+
+
+@njit(cache=True)
+def _add(fit: NDArray[np.float32], page: Ints, rows: NDArray[np.float32], which: Ints) -> None:
+    for i in range(len(page)):
+        for rate in range(rows.shape[1]):
+            fit[page[i], rate] += rows[which[i], rate]
+
+
+@njit(cache=True)
+def _mixed(fit: NDArray[np.float32], shares: Floats, probability: Floats, which: Ints) -> Floats:
+    """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
+    mixed = np.empty(len(fit))
+    for page in range(len(fit)):
+        best, total, changed = fit[page].max(), 0.0, 0.0
+        for rate in range(len(shares)):
+            weight = shares[rate] * np.exp(fit[page, rate] - best)
+            total += weight
+            changed += weight * probability[which[page], rate]
+        mixed[page] = changed / total
+    return mixed
+
+
+def _shares(fit: Floats) -> Floats:
+    """The shares under which what was seen of these pages is likeliest, and one page more that may be any."""
+    n_pages, n_rates = fit.shape
+    likelihood = np.exp(fit - fit.max(axis=1, keepdims=True, initial=-np.inf))
+    shares = np.full(n_rates, 1.0 / n_rates)
+    for _ in range(N_STEPS):
+        counts = shares * (likelihood.T @ (1.0 / (likelihood @ shares)))
+        shares = (counts + 1.0 / n_rates) / (n_pages + 1.0)
+    return shares

@@ -1,0 +1,165 @@
+"""`recrawl evaluate --method experts` as a command: what it prints and writes, its defaults, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from recrawl.cli import app
+from recrawl.errors import NotEnoughData
+from recrawl.history import History
+from recrawl.visits import Visit
+
+runner = CliRunner()
+START = datetime(2026, 1, 5, 12, tzinfo=UTC)
+N_DAYS = 36
+SMALL = ("--train", "12", "--trains", "10,12", "--experts", "2", "--numbers", "1,2", "--models", "2")
+
+
+def recorded(folder: Path, text: Callable[[int, int], str | None], n_pages: int = 6, n_days: int = N_DAYS) -> str:
+    """Pages visited daily, with the text of each page and day."""
+    History.create(folder).add(
+        Visit(
+            url=f"https://a.org/{i}",
+            at=START + timedelta(days=day),
+            text=text(i, day),
+            links=[f"https://a.org/{i + 1}"],
+        )
+        for i in range(n_pages)
+        for day in range(n_days)
+    )
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Five pages that say one thing or another, by the flip of a coin; the last is known in a fourth of the days only."""
+    heads = np.random.default_rng(0).random((6, N_DAYS)) < 0.5
+    seldom = [day % 4 == 0 for day in range(N_DAYS)]
+
+    def text(i: int, day: int) -> str | None:
+        return (
+            " ".join((["north", "wind"] if heads[i, day] else ["south", "sea"]) * 20) if i < 5 or seldom[day] else None
+        )
+
+    return recorded(tmp_path_factory.mktemp("experts") / "history", text)
+
+
+def evaluate(history: str, *options: object) -> Any:
+    given = ["evaluate", "--method", "experts", "--history", history, *map(str, options)]
+    return runner.invoke(app, given, env={"COLUMNS": "300", "NO_COLOR": "1"})
+
+
+def test_rows_come_as_json_with_their_part_after_what_they_are_about(history: str) -> None:
+    told = evaluate(history, *SMALL, "--json", "--pages", 3, "--c", "0.1,1", "--seed", 7)
+    assert told.exit_code == 0, told.output
+    about, *rows = map(json.loads, told.stdout.splitlines())
+    assert about["part"] == "about"
+    assert (about["n_pages"], about["n_rounds"], about["n_predicted"]) == (5, N_DAYS, 3)
+    asked = about["settings"]
+    assert (asked["every"], asked["min_share"], asked["seed"], asked["cs"]) == ("1d", 0.5, 7, [0.1, 1.0])
+    assert {row["part"] for row in rows} == {"settings", "combining", "selection", "history", "number"}
+    assert {row["n_train"] for row in rows if row["part"] == "history"} == {10, 12}
+    assert {row["k"] for row in rows if row["part"] == "number" and row["method"] == "related-experts"} == {1, 2}
+    assert all(0 <= row["accuracy"] <= 1 and row["n_pages"] <= 3 for row in rows)
+
+
+def test_tables_come_after_what_they_come_to_and_the_page_holds_all_of_it(history: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    told = evaluate(history, *SMALL, "--parts", "settings,number", "--every", "crawl", "--out", page)
+    assert told.exit_code == 0, told.output
+    places = [
+        told.stdout.index(text) for text in ("Related pages as experts (2 chosen by", "Table 1", "Fig. 7", "all of it")
+    ]
+    assert places == sorted(places)
+    assert "Table 2" not in told.stdout
+    assert "36 rounds (crawl)" in " ".join(told.stdout.split())
+    assert "What helps to predict a change" in page.read_text()
+
+
+def test_options_reach_the_evaluation(history: str) -> None:
+    options = (
+        "--choose",
+        "content",
+        "--reselect",
+        8,
+        "--window",
+        2,
+        "--ahead-rounds",
+        2,
+        "--alpha",
+        0.1,
+        "--word-scale",
+        0.5,
+    )
+    more = ("--change", "digest", "--min-share", 0, "--parts", "settings", "--json")
+    told = evaluate(history, *SMALL, *options, *more)
+    assert told.exit_code == 0, told.output
+    about, *rows = map(json.loads, told.stdout.splitlines())
+    asked, names = about["settings"], ("method", "reselect", "l", "sigma", "alpha", "word_scale", "notion", "min_share")
+    assert [asked[name] for name in names] == ["content", 8, 2, 2, 0.1, 0.5, "digest", 0.0]
+    assert about["n_pages"] == 6
+    assert "content" in {row["experts"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--change", "digests"), "Did you mean 'digest'?"),
+        (("--choose", "magic"), "--choose 'magic' is not known; choose from cross-correlation"),
+        (("--parts", "features"), "--parts 'features' is not known; choose from settings"),
+        (("--trains", "thirty"), "--trains 'thirty': write whole numbers from 2"),
+        (("--numbers", "0,5"), "--numbers '0,5': write whole numbers from 1"),
+        (("--train", "3", "--ahead-rounds", "3"), "--train 3 leaves nothing to learn from 3 rounds ahead"),
+        (("--c", "0"), "--c '0': write numbers above 0"),
+        (("--every", "visits"), "--every visits is for --method history-aware; --method experts goes"),
+        (("--links", "internal"), "--links belongs to --method outlinks"),
+        (("--ahead", "7d"), "--ahead belongs to --method history-aware"),
+    ],
+)
+def test_wrong_options_are_wrong_usage(history: str, options: tuple[str, ...], sentence: str) -> None:
+    told = evaluate(history, *options)
+    assert told.exit_code == 2
+    assert sentence in _unframed(told.stderr)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "sentence"),
+    [
+        ("outlinks", "--train", "--train belongs to --method experts"),
+        ("history-aware", "--choose", "--choose belongs to --method experts"),
+        ("history-aware", "--min-share", "--min-share belongs to --method outlinks or experts"),
+    ],
+)
+def test_options_of_experts_are_refused_elsewhere(history: str, method: str, option: str, sentence: str) -> None:
+    value = "dtw" if option == "--choose" else "1" if option == "--min-share" else "30"
+    told = runner.invoke(
+        app, ["evaluate", "--method", method, "--history", history, option, value], env={"COLUMNS": "300"}
+    )
+    assert told.exit_code == 2
+    assert sentence in _unframed(told.stderr)
+
+
+def test_a_history_with_too_little_is_refused_with_a_sentence_and_a_way_out(history: str, tmp_path: Path) -> None:
+    told = evaluate(history)
+    assert isinstance(told.exception, NotEnoughData)
+    assert "has 36 rounds of 1d; to learn from 50 of them" in str(told.exception)
+    assert "--train" in str(told.exception)
+    told = evaluate(recorded(tmp_path / "silent", lambda i, day: None), *SMALL)
+    assert isinstance(told.exception, NotEnoughData)
+    assert "import visits with text" in str(told.exception)
+    told = evaluate(recorded(tmp_path / "still", lambda i, day: "always the same words"), *SMALL)
+    assert isinstance(told.exception, NotEnoughData)
+    assert "none of the 6 pages" in str(told.exception)
+    assert "--alpha" in str(told.exception)
+
+
+def _unframed(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())

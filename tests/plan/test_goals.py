@@ -1,0 +1,335 @@
+import json
+import math
+import typing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.made_visits import days, made_visits
+from typer.testing import CliRunner
+
+from recrawl.cli import app
+from recrawl.cli.planning import Goal as Told
+from recrawl.history import History
+from recrawl.history.plans import PLANS, stored
+from recrawl.plan.changes import RATES, ChangeExpectation
+from recrawl.plan.default import default_policy, recommend
+from recrawl.plan.explain import explain
+from recrawl.plan.formats import FORMATS, records
+from recrawl.plan.goals import ForBoth, Goal, weighed
+from recrawl.plan.make import Plan, Request, chosen, make, survey
+from recrawl.plan.score import scores, store
+from recrawl.policies import Policy, named
+from recrawl.testing import check_generated, check_policy
+from recrawl.visits import Visit
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+DAY = timedelta(days=1)
+N_DAYS = 20
+NOW = START + (N_DAYS + 1) * DAY
+GOALS: tuple[Goal, ...] = typing.get_args(Goal)
+
+
+def page(name: str, host: str = "e.org") -> str:
+    return f"https://{host}/{name}"
+
+
+def watched(history: History, name: str, changes_at: set[int], new_links: int, host: str = "e.org") -> None:
+    """A page that was visited daily; on some days its text is another, and it has so many links more."""
+    visits, n_links, text = [], 5, 0
+    for day in range(N_DAYS + 1):
+        if day in changes_at:
+            n_links, text = n_links + new_links, day
+        links = [page(f"{name}/{i}", host) for i in range(n_links)]
+        visits.append(Visit(url=page(name, host), at=START + day * DAY, links=links, text=f"as of {text}"))
+    history.add(visits)
+
+
+def on(n: int) -> set[int]:
+    """So many days, evenly spread."""
+    return {round(N_DAYS * (i + 1) / n) for i in range(n)}
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """New links a day 1.6, 1.2 and none; changes a visit 0.1, 0.6, 0.8 and none."""
+    made = History.create(tmp_path_factory.mktemp("goals") / "history")
+    watched(made, "bursts", on(2), 16)
+    watched(made, "mixed", on(12), 2)
+    watched(made, "ticker", on(16), 0)
+    watched(made, "quiet", set(), 0)
+    return made
+
+
+def policy_for(goal: Goal) -> Policy:
+    return {"links": named("average-count"), "content": named("freshness-value"), "both": ForBoth()}[goal]
+
+
+def planned(history: History, goal: Goal, **asked: typing.Any) -> Plan:
+    return make(history, policy_for(goal), Request(asked.pop("pages", 1), goal=goal, **asked), NOW)
+
+
+def names(plan: Plan) -> list[str]:
+    return [url.removeprefix("https://e.org/") for url in plan.url.to_pylist()]
+
+
+@pytest.mark.parametrize(("goal", "best"), [("links", "bursts"), ("content", "ticker"), ("both", "mixed")])
+def test_each_goal_picks_another_page(history: History, goal: Goal, best: str) -> None:
+    assert names(planned(history, goal)) == [best]
+
+
+def test_the_weight_leads_from_one_goal_to_the_other(history: History) -> None:
+    best = [names(make(history, ForBoth(weight), Request(1, goal="both"), NOW))[0] for weight in (0, 0.3, 0.8, 1)]
+    assert best == ["ticker", "mixed", "bursts", "bursts"]
+
+
+def test_every_page_is_told_with_both_numbers(history: History) -> None:
+    for goal in GOALS:
+        told = {row["url"]: row for row in records(planned(history, goal, pages=4))}
+        changed = {name: told[page(name)]["probability_changed"] for name in ("bursts", "mixed", "ticker", "quiet")}
+        assert changed == pytest.approx({"bursts": 0.1, "mixed": 0.6, "ticker": 0.8, "quiet": 0.0}, abs=0.09)
+        assert told[page("mixed")]["expected_new_links"] == pytest.approx(1.2, abs=0.3)
+    plan = planned(history, "both")
+    assert plan.reason == [
+        f"1.2 new links and {plan.probability_changed[0]:.0%} changed expected, last visit 24.0 h ago"
+    ]
+
+
+def test_the_yield_counts_what_the_goal_asks_for(history: History) -> None:
+    for goal in GOALS:
+        plan = planned(history, goal, pages=2)
+        gain = plan.probability_changed if goal == "content" else plan.expected
+        assert plan.yield_by_budget[1] == pytest.approx(gain.sum())
+        assert plan.gain_at_cut == pytest.approx(plan.yield_by_budget[2] - plan.yield_by_budget[1])
+        assert plan.changed_by_budget[1] == pytest.approx(plan.probability_changed.sum())
+        assert len(plan.links_by_budget) == len(plan.changed_by_budget) == 4
+        nutch = b"".join(FORMATS["nutch"](plan)).decode()
+        assert f"nutch.score={gain[0]:.4f}" in nutch
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_budget_caps_gaps_and_exclusions_hold_for_every_goal(tmp_path: Path, goal: Goal) -> None:
+    history = History.create(tmp_path / "h")
+    for host in ("e.org", "f.org"):
+        for i in range(4):
+            watched(history, f"p{i}", on(2 + 4 * i), i, host)
+    history.add([Visit(url=page("gone"), at=START + day * DAY, status=404) for day in range(3)])
+    for budget in (0, 1, 3, 99):
+        plan = planned(history, goal, pages=budget)
+        assert len(plan) == len(set(plan.page.tolist())) == min(budget, 8)
+    assert sorted(planned(history, goal, pages=99, per_host=1).host) == ["e.org", "f.org"]
+    assert set(planned(history, goal, pages=99, exclude=["https://f.org/"]).host) == {"e.org"}
+    assert planned(history, goal, pages=99, min_gap=2 * DAY).left_out["too soon"] == 8
+    assert len(planned(history, goal, pages=99, retry_gone=True)) == 9
+
+
+def test_the_threshold_is_about_what_the_goal_asks_for(history: History) -> None:
+    told = {goal: sorted(names(planned(history, goal, pages=9, threshold=0.5))) for goal in GOALS}
+    assert told == {"links": ["mixed"], "content": ["mixed", "ticker"], "both": ["mixed", "ticker"]}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_the_policy_for_both_keeps_the_contract_of_policies(weight: float) -> None:
+    check_policy(lambda: ForBoth(weight))
+    check_generated(lambda: ForBoth(weight), 20)
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, math.nan])
+def test_a_weight_beyond_its_bounds_is_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match="from 0"):
+        ForBoth(weight)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Pages whose changes and new links have little to do with each other."""
+    history, random = History.create(tmp_path_factory.mktemp("many") / "history"), np.random.default_rng(4)
+    for i in range(40):
+        watched(history, f"{i:02}", on(int(random.integers(1, N_DAYS))), int(random.integers(0, 5)))
+    return history
+
+
+def test_weight_1_is_the_order_of_expected_links_and_0_that_of_probable_change(many: History) -> None:
+    for weight, by in ((1.0, "expected"), (0.0, "probability_changed")):
+        plan = make(many, ForBoth(weight), Request(99, goal="both"), NOW)
+        assert (np.diff(getattr(plan, by)) <= 0).all()
+        assert len(plan) == 40
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 0.5, 0.9, 1.0])
+def test_a_page_that_promises_more_of_both_is_never_below_another(many: History, weight: float) -> None:
+    plan = make(many, ForBoth(weight), Request(99, goal="both"), NOW)
+    links, changed = plan.expected, plan.probability_changed
+    better = (links[:, None] >= links) & (changed[:, None] >= changed)
+    better &= (links[:, None] > links) | (changed[:, None] > changed)
+    assert better.any()
+    assert not np.tril(better).any()  # [i, j]: page i, of a lower rank, beats page j
+
+
+gains = st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1)), min_size=1, max_size=20)
+
+
+@given(gains, st.floats(0, 1))
+def test_the_weighed_gain_grows_with_both(pairs: list[tuple[float, float]], weight: float) -> None:
+    links, changed = np.array(pairs).T
+    score = weighed(links, changed, weight, np.ones(len(links), np.bool_))
+    assert np.isfinite(score).all()
+    no_worse = (links[:, None] >= links) & (changed[:, None] >= changed)
+    assert (score[:, None] >= score)[no_worse].all()
+
+
+def test_gains_that_no_page_promises_do_not_count() -> None:
+    none, some, everyone = np.zeros(3), np.array([1.0, 2.0, 3.0]), np.ones(3, np.bool_)
+    assert weighed(none, some, 0.5, everyone).tolist() == [0.25, 0.5, 0.75]
+    assert weighed(some, none, 0.5, ~everyone).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_probability_of_change_is_that_of_a_slow_version() -> None:
+    """Page by page, rate by rate, with plain numbers: irregular visits, one that failed, one page never compared."""
+    told = ChangeExpectation(4)
+    told.observe(made_visits(days(0), [0, 1, 2, 3], changed=[-1, -1, -1, -1]))
+    told.observe(made_visits(days(1), [0, 1], changed=[1, 0]))
+    told.observe(made_visits(days(3), [0, 2], changed=[0, 0], answered=[True, False]))
+    told.observe(made_visits(days(7), [0, 1, 2], changed=[1, 0, 1]))
+    intervals = {0: [(1, 1), (2, 0), (4, 1)], 1: [(1, 0), (6, 0)], 2: [(7, 1)], 3: []}
+    waited = {0: 3, 1: 3, 2: 3, 3: 10}
+    shares = told.shares
+    assert shares.sum() == pytest.approx(1.0)
+    for i, seen in intervals.items():
+        fits = [math.prod((1 - math.exp(-r * d)) if c else math.exp(-r * d) for d, c in seen) for r in RATES]
+        total = sum(share * fit for share, fit in zip(shares, fits, strict=True))
+        changed = sum(s * f * (1 - math.exp(-r * waited[i])) for s, f, r in zip(shares, fits, RATES, strict=True))
+        assert told.expect(days(10))[i] == pytest.approx(changed / total, rel=1e-5)
+    assert told.expect(days(10), np.array([2, 0])).tolist() == pytest.approx(told.expect(days(10))[[2, 0]].tolist())
+    assert told.n_changed.tolist() == [2, 0, 1, 0]
+    assert told.n_compared.tolist() == [3, 2, 1, 0]
+
+
+def test_without_any_comparison_every_page_is_equally_likely_to_have_changed() -> None:
+    told = ChangeExpectation(3)
+    told.observe(made_visits(days(0), [0, 1], changed=[-1, -1]))
+    first, second, _ = told.expect(days(1))
+    assert 0 < first == second < 1
+    assert len(ChangeExpectation(0).expect(days(1))) == 0
+
+
+def changing(rates: np.ndarray, n_days: int, random: np.random.Generator, first: int = 0) -> list[Visit]:
+    """Pages whose text changes at random, visited on most days."""
+    return [
+        Visit(url=page(f"{i:03}"), at=START + day * DAY, links=[page("a")], text=str(version))
+        for i, versions in enumerate(np.cumsum(random.poisson(rates[:, None], (len(rates), n_days)), axis=1))
+        for day, version in enumerate(versions)
+        if day >= first and (day == n_days - 1 or random.random() < 0.7)
+    ]
+
+
+def test_as_many_pages_change_as_the_plan_expects(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rates = random.gamma(0.5, 0.6, 500) * (random.random(500) < 0.8)
+    visits, made_at = changing(rates, 9, random), START + 8 * DAY - timedelta(minutes=1)
+    history = History.create(tmp_path / "h")
+    history.add(visit for visit in visits if visit.at < made_at)
+    plan = make(history, ForBoth(0.0), Request(500, goal="both"), made_at)
+    store(history, plan)
+    store(history, make(history, ForBoth(0.0), Request(60, goal="both"), made_at - timedelta(minutes=1)))
+    assert [score.changed for score in scores(history)] == [0, 0]
+    history.add(visit for visit in visits if visit.at > made_at)
+    _, score = scores(History.open(tmp_path / "h"))
+    assert score.compared == score.visited == len(plan) > 450
+    assert score.expected_changed == pytest.approx(plan.probability_changed.sum())
+    assert score.changed == pytest.approx(score.expected_changed, rel=0.15)
+    by_page = {visit.url: visit.text for visit in visits if visit.at < made_at}
+    came = {visit.url: visit.text for visit in visits if visit.at > made_at}
+    assert score.changed == sum(by_page[url] != came[url] for url in plan.url.to_pylist())
+    best = plan.url.to_pylist()[:100]
+    expected = plan.probability_changed[:100].sum()
+    assert sum(by_page[url] != came[url] for url in best) == pytest.approx(expected, rel=0.15)
+
+
+def test_plans_stored_before_changes_were_expected_can_still_be_read_and_scored(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    watched(history, "mixed", on(12), 2)
+    old = make(history, ForBoth(), Request(1), START + 5.5 * DAY)
+    store(history, old)
+    rows = stored(history.store.folder)
+    older = pa.schema([field for field in PLANS if field.name != "changed"])
+    rows = rows.select(older.names).cast(older)
+    write_deltalake(tmp_path / "h" / "plans", rows, mode="overwrite", schema_mode="overwrite")
+    store(history, make(history, ForBoth(), Request(1, goal="both"), START + 8.5 * DAY))
+    first, second = scores(history)
+    assert (first.visited, first.changed, first.expected_changed) == (1, None, None)
+    assert second.visited == second.compared == 1
+    assert stored(history.store.folder)["changed"].null_count == 1
+    assert first.record()["expected"] > 0
+
+
+def test_explain_tells_both_numbers(history: History) -> None:
+    situation = survey(history.as_of(NOW), ForBoth())
+    told = explain(situation, Request(1, goal="both"), page("ticker"), NOW)
+    assert (told.is_picked, told.policy) == (False, "links-and-content")
+    assert (told.n_changed, told.n_compared) == (16, N_DAYS)
+    assert told.probability_changed == pytest.approx(0.8, abs=0.09)
+    plan = chosen(situation, Request(2, goal="both"), NOW)
+    for url in situation.url.to_pylist():
+        assert explain(situation, Request(2, goal="both"), url, NOW).is_picked == (url in plan.url.to_pylist())
+
+
+def test_what_was_tuned_for_links_does_not_plan_for_content(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    recommend(history.store.folder, {"policy": "bandit", "every": "crawl"})
+    assert default_policy(history).policy == "bandit"
+    assert default_policy(history, goal="content").policy == "freshness-value"
+
+
+def test_the_command_knows_every_goal() -> None:
+    assert tuple(goal.value for goal in Told) == GOALS
+
+
+def asked(history: History, *arguments: str) -> str:
+    options = ["--history", str(history.store.folder), "--as-of", NOW.isoformat()]
+    result = CliRunner().invoke(app, [*arguments, *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_commands_take_a_goal(history: History) -> None:
+    plan = ("plan", "--budget", "1", "--dry-run")
+    told = asked(history, *plan, "--goal", "content")
+    assert "by freshness-value" in told
+    assert "changed pages expected" in told
+    assert "one page more would bring" in told
+    told = asked(history, *plan, "--goal", "both", "--weight", "0.5")
+    (row,) = (json.loads(line) for line in asked(history, *plan, "--goal", "both", "--json").splitlines())
+    assert row["url"] == page("mixed")
+    sentence = f"1 of 4 known pages, 1.2 new links and {row['probability_changed']:.2g} changed pages expected"
+    assert sentence in " ".join(told.split())
+    said = asked(history, "explain", page("mixed"), "--goal", "both", "--budget", "1")
+    assert f"{row['probability_changed']:.0%} likely to have changed" in said
+    assert "changed at 12 of 20 compared" in said
+    (row,) = (json.loads(line) for line in asked(history, *plan, "-p", "average-count", "--json").splitlines())
+    assert 0 < row["probability_changed"] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--goal", "both", "--policy", "bandit"], "leave --policy and --set out"),
+        (["--goal", "both", "--set", "bandit.window=3"], "leave --policy and --set out"),
+        (["--goal", "content", "--model", "m"], "predicts new links only"),
+        (["--weight", "0.5"], "needs --goal both"),
+        (["--goal", "both", "--weight", "2"], "--weight"),
+        (["--goal", "all"], "--goal"),
+    ],
+)
+@pytest.mark.parametrize("command", [["plan", "--budget", "1"], ["explain", "https://e.org/mixed"]])
+def test_goals_that_contradict_other_options_are_refused(
+    history: History, command: list[str], options: list[str], message: str
+) -> None:
+    result = CliRunner().invoke(app, [*command, *options, "--history", str(history.store.folder)])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
