@@ -11,7 +11,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import disk, features, novelty, outlinks, plan, rates, related, replay, start, warc_import
+from benchmarks import (
+    disk,
+    experts,
+    features,
+    novelty,
+    outlinks,
+    plan,
+    rates,
+    related,
+    replay,
+    start,
+    svm,
+    temporal,
+    warc_import,
+)
 from benchmarks.measure import Row
 
 
@@ -20,6 +34,9 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from warc_import.run(500 if quick else 8_000, 64 << 10)
     yield from warc_import.run(500 if quick else 6_000, 0)
     yield from disk.run(5_000 if quick else 50_000)
+    yield from svm.run(*((2, 50) if quick else ()))
+    yield from temporal.run(*((200, 60) if quick else (temporal.PAGES, temporal.DAYS)))
+    yield from experts.run(40 if quick else experts.PAGES)
     pages = 20_000 if quick else novelty.PAPERS_PAGES
     yield from novelty.run(pages)
     yield from related.run(pages)

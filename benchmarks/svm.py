@@ -35,7 +35,7 @@ def run(n_pages: int = 20, n_problems: int = 1_000) -> Iterator[Row]:
         f"  same predictions, {n_fits:,} windows", same, "", "≥ 0.999", same >= 0.999, "SVC as it comes, with shrinking"
     )
     differences = np.array([dual_differences(seed) for seed in range(n_problems)])
-    multiplier, dual, shrunk = differences.max(axis=0)
+    multiplier, dual, shrunk = differences.max(axis=0).tolist()
     note = f"SVC(shrinking=False), the same steps; largest difference of a multiplier {multiplier:.1g}"
     yield Row(
         f"  largest difference of the dual, {n_problems:,} random problems", dual, "", "≤ 1e-3", dual <= 1e-3, note

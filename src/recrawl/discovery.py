@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recrawl.policies.base import Flags, Floats, Ints, LinkLists, Pages, Visits, moment
+from recrawl.policies.base import Flags, Floats, Ints, LinkLists, Pages, Policy, Visits, moment
 from recrawl.policies.pairs import slot
 from recrawl.world import FAILED, GONE, NOTHING, UNREAD, World
 
@@ -88,6 +89,7 @@ class Crawler:
             shown=shown,
             new=new,
             n_found=len(found),
+            text=None if world.text is None else np.where(is_seen, world.text[now][page], -1).astype(np.int32),
         )
         self.pages.note(visits)
         self.copy[page[answered]] = shows[answered]
@@ -108,6 +110,27 @@ class Crawler:
         lists = _lists(self.world.sets.start, self.world.sets.links, np.maximum(shows, 0), shows >= 0)
         unknown: tuple[Ints, NDArray[np.int32]] = _unknown(lists[0], lists[1], self.known)
         return unknown
+
+    def renewable(self, cycle: int) -> tuple[Flags, Ints]:
+        """Which copies a visit in a cycle would make current, and for how many cycles; foreknowledge, too."""
+        version, shows = self.world.version[cycle], self.world.shows[cycle]
+        renews = ((shows >= 0) | (shows == UNREAD)) & (version >= 0) & (version != self.version)
+        return renews, self._lasts[cycle].astype(np.int64)
+
+    @cached_property
+    def _lasts(self) -> NDArray[np.int32]:
+        """For how many cycles, itself included, each page stays as it is in a cycle."""
+        version = self.world.version
+        lasts = np.ones(version.shape, np.int32)
+        for cycle in range(len(version) - 2, -1, -1):
+            lasts[cycle] += np.where(version[cycle] == version[cycle + 1], lasts[cycle + 1], 0)
+        return lasts
+
+    def foretell(self, policy: Policy) -> None:
+        """Give a policy that sees the future the means to."""
+        if policy.sees_future:
+            told = self.renewable if policy.foresees == "changes" else self.unseen
+            policy.foresee(lambda: told(self.cycle + 1))  # type: ignore[attr-defined]
 
 
 class PageLinks:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
 from recrawl.discovery import Crawler
 from recrawl.policies.base import Budget, Cause, Choice, Flags, Ints, LinkLists, Pages, Policy, Visits, moment
@@ -22,6 +23,7 @@ from recrawl.world import FAILED, GONE, NOTHING, World
 
 Make = Callable[[], Policy]
 Shown = Iterable[int] | int  # the links of a page in a cycle, or one of NOTHING, GONE, FAILED
+Said = Mapping[int, int] | None  # how often a page says each word in a cycle; None: its words are not known
 _START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 
 
@@ -32,11 +34,12 @@ def tiny_world(
     host: Sequence[int] | None = None,
     hours: Sequence[float] | None = None,
     n_pages: int | None = None,
+    says: Sequence[Sequence[Said]] | None = None,
 ) -> World:
     """A world from plain lists: ``shows[cycle][page]`` holds the numbers of the links shown, or NOTHING, GONE or FAILED.
 
     Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one an hour
-    if not given. `n_pages` is needed only where there is no cycle to count them in.
+    if not given. `n_pages` is needed only where there is no cycle to count them in. ``says[cycle][page]``: the words as well.
 
     >>> tiny_world([[{1}, {2}], [{1, 3}, FAILED], [{3}, {2, 3, 4}]]).discoverable
     2
@@ -66,7 +69,21 @@ def tiny_world(
         ),
         link=np.array(link, np.int64),
         first_shown=_first_shown(lists, small),
+        **({} if says is None else _words(says, matrix)),
     )
+
+
+def _words(says: Sequence[Sequence[Said]], shows: Any) -> dict[str, Any]:
+    """The texts as numbers, in the order in which they are first said, and their words."""
+    texts: dict[tuple[tuple[int, int], ...], int] = {}
+    rows = [
+        [-1 if one is None else texts.setdefault(tuple(sorted(one.items())), len(texts)) for one in c] for c in says
+    ]
+    entries = [(text, word, n) for pairs, text in texts.items() for word, n in pairs if n]
+    row, word, n = np.array(entries, np.int64).reshape(-1, 3).T
+    counts = sparse.csr_matrix((n.astype(np.float32), (row, word)), shape=(len(texts), int(word.max(initial=0)) + 1))
+    text = np.where(shows >= 0, np.array(rows, np.int32).reshape(shows.shape), -1).astype(np.int32)
+    return {"text": text, "words": counts}
 
 
 def _list(shown: Shown) -> Any:
@@ -133,8 +150,7 @@ def choices(policy: Policy, case: Case) -> Iterator[Choice]:
     """Every choice of a policy, cycle by cycle, checked; the policy sees what its visits show."""
     crawler = Crawler(case.world)
     policy.start(crawler.pages)
-    if policy.sees_future:
-        policy.foresee(lambda: crawler.unseen(crawler.cycle + 1))  # type: ignore[attr-defined]
+    crawler.foretell(policy)
     _observe(policy, crawler.first.visits)
     for cycle in range(1, case.world.n_cycles + 1):
         budget = case.budgets[(cycle - 1) % len(case.budgets)]
@@ -213,6 +229,8 @@ def _bytes(thing: Any) -> bytes:
         return b"|".join(map(_bytes, thing))
     if isinstance(thing, np.ndarray):
         return bytes(thing.dtype.str.encode() + thing.tobytes())
+    if sparse.issparse(thing):
+        return _bytes((thing.data, thing.indices, thing.indptr, thing.shape))
     return repr(thing).encode()
 
 
@@ -226,6 +244,8 @@ def cases() -> dict[str, Case]:
     failing = [[FAILED if p % 3 == 1 else shown for p, shown in enumerate(cycle)] for cycle in plain]
     dying = [[GONE if t > 5 and p > 5 else shown for p, shown in enumerate(cycle)] for t, cycle in enumerate(plain)]
     backwards = tiny_world(plain, hours=[10 - t if t % 4 else t for t in range(16)])
+    said = _talking(9, 15)
+    seldom = [[one if (p + t) % 3 else None for p, one in enumerate(cycle)] for t, cycle in enumerate(said)]
     return {
         "an ordinary collection": Case(tiny_world(plain), (Budget(3),)),
         "a budget of 0": Case(tiny_world(plain), (Budget(0),)),
@@ -254,6 +274,13 @@ def cases() -> dict[str, Case]:
         "a clock that goes backwards": Case(backwards, (Budget(3),)),
         "a clock that stands still": Case(tiny_world(plain, hours=[5] * 16), (Budget(3),)),
         "no cycle after the first": Case(tiny_world(plain[:1]), (Budget(3),)),
+        "pages whose words are known": Case(tiny_world(plain, says=said), (Budget(4),)),
+        "pages whose words are known at times": Case(tiny_world(failing, says=seldom), (Budget(4), Budget(0))),
+        "pages without words": Case(tiny_world(plain, says=[[{}] * 9] * 16), (Budget(4),)),
+        "words that nobody knows": Case(tiny_world(plain, says=[[None] * 9] * 16), (Budget(4),)),
+        "one page with words": Case(
+            tiny_world([[{t}] for t in range(15)], says=[[{0: t}] for t in range(15)]), (Budget(1),)
+        ),
     }
 
 
@@ -267,8 +294,13 @@ def _living(n_pages: int, n_cycles: int) -> list[list[Shown]]:
     return [[shown(page, cycle) for page in range(n_pages)] for cycle in range(n_cycles + 1)]
 
 
+def _talking(n_pages: int, n_cycles: int) -> list[list[Said]]:
+    """Page p says something else every p + 1 cycles, and its neighbour says most of it as well."""
+    return [[{p // 2: 5, 7 + t // (p + 1): 3, 40: p} for p in range(n_pages)] for t in range(n_cycles + 1)]
+
+
 def generated(chance: np.random.Generator) -> Case:
-    """A small collection made up at random: sizes, hosts, failures, times, caps, barred pages."""
+    """A small collection made up at random: sizes, hosts, failures, times, caps, barred pages, words."""
     n, n_cycles = int(chance.integers(0, 13)), int(chance.integers(0, 7))
     site = np.sort(chance.integers(0, 1 + n // 2, n))
     host = site * 2 + chance.integers(0, 2, n)
@@ -280,8 +312,18 @@ def generated(chance: np.random.Generator) -> Case:
         [mark or range(low[t][p] + t, low[t][p] + t + size[t][p]) for p, mark in enumerate(row)]
         for t, row in enumerate(marks)
     ]
-    world = tiny_world(shows, site=site.tolist(), host=host.tolist(), hours=hours.tolist(), n_pages=n)
-    return Case(world, tuple(_budget(chance, n) for _ in range(3)))
+    budgets = tuple(_budget(chance, n) for _ in range(3))
+    says = _made_up_words(chance, n_cycles + 1, n) if chance.random() < 0.5 else None
+    world = tiny_world(shows, site=site.tolist(), host=host.tolist(), hours=hours.tolist(), n_pages=n, says=says)
+    return Case(world, budgets)
+
+
+def _made_up_words(chance: np.random.Generator, n_cycles: int, n: int) -> list[list[Said]]:
+    known, first, times = (chance.integers(0, high, (n_cycles, n)).tolist() for high in (5, 3, 4))
+    return [
+        [{first[t][p]: times[t][p] + 1, 5 + p // 2: 2} if known[t][p] else None for p in range(n)]
+        for t in range(n_cycles)
+    ]
 
 
 def _budget(chance: np.random.Generator, n: int) -> Budget:

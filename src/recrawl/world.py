@@ -24,9 +24,13 @@ from recrawl.visits import Outcome
 from recrawl.world_kernels import first_cycles, numbered
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
+    from recrawl.change import Notion
     from recrawl.related import Related
 
-_NO_ARRAYS = {"url", "sets", "related"}
+_NO_ARRAYS = {"url", "sets", "related", "text", "words"}
+_OF_WORDS = ("data", "indices", "indptr", "shape")
 #: No record of the page in this cycle; 404 or 410; any other failure; seen, but its links are not known.
 NOTHING, GONE, FAILED, UNREAD = -1, -2, -3, -4
 _MIX = (np.int64(-7046029254386353131), np.int64(-4417276706812531889))  # odd numbers, to mix digests
@@ -38,6 +42,12 @@ class World:
 
     Cycle 0 is the first crawl that holds most pages, with whatever was recorded before it. Every policy knows it. A page that
     never showed its links is not part of the world: nobody could find anything there.
+
+    A copy is current as long as the page's version is the one that it was made of. As a rule any difference in text or links makes
+    a new version. Recorded with a notion of change (`recrawl.change`), a version is the number of such changes so far: then a copy
+    is current if no such change happened since it was made, whatever else is different, and a page is known to have changed on a
+    visit if such a change happened since the last one. Changes lie between one recorded sight of a page and the next one. A page
+    that changes a little every time never changes, and one that changed and changed back did so twice.
     """
 
     page: Ints  # ids in the history
@@ -46,12 +56,16 @@ class World:
     host: Ints
     time: Ints  # the end of each cycle, microseconds UTC
     shows: NDArray[np.int32]  # which list of `sets`; or NOTHING, GONE, FAILED, UNREAD
-    version: Ints  # of the page's content, as far as anyone looked: equal numbers, equal content; -1: not known
+    version: Ints  # of the page's content, as far as anyone looked: equal numbers, nothing that counts changed; -1: not known
     is_baseline: Flags  # the way the page is read changed since the cycle before: its links are known, not new
     sets: LinkLists
     link: Ints  # ids in the history of the numbered links
     first_shown: NDArray[np.int32]  # the cycle in which a link was first on any page; 0: known to all from the start
     related: Related | None = None  # by the texts of cycle 0
+    text: NDArray[np.int32] | None = (
+        None  # what each page said: a row of `words`; -1: nobody looked, or it is not known
+    )
+    words: sparse.csr_matrix | None = None  # counts [text, term]
 
     @property
     def n_pages(self) -> int:
@@ -70,11 +84,12 @@ class World:
 
     def pages(self) -> Pages:
         """The pages before anything was visited."""
-        return Pages.unseen(self.site, self.host, self.related)
+        return Pages.unseen(self.site, self.host, self.related, self.words)
 
     def until(self, cycle: int) -> World:
         """The same world cut off after a cycle."""
         cut = {name: getattr(self, name)[: cycle + 1] for name in ("time", "shows", "version", "is_baseline")}
+        cut |= {} if self.text is None else {"text": self.text[: cycle + 1]}
         return _with(self, **cut, first_shown=np.where(self.first_shown > cycle, 0, self.first_shown).astype(np.int32))
 
     def relevant(self, counts: Flags) -> World:
@@ -92,6 +107,10 @@ class World:
         (folder / "urls.txt").write_text("\n".join(self.url.to_pylist()), "utf-8")
         if self.related is not None:
             np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
+        if self.text is not None:
+            np.save(folder / "text.npy", self.text)
+            for name in _OF_WORDS:
+                np.save(folder / f"words_{name}.npy", getattr(self.words, name))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -106,11 +125,20 @@ class World:
         if (folder / "related.npz").exists():
             stored = np.load(folder / "related.npz")
             related = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)
+        found |= _loaded_words(folder) if (folder / "text.npy").exists() else {}
         return cls(**found, url=pa.array(text.split("\n") if text else [], pa.string()), sets=sets, related=related)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NO_ARRAYS}
         return plain | {"set_start": self.sets.start, "set_links": self.sets.links}
+
+
+def _loaded_words(folder: Path) -> dict[str, Any]:
+    from scipy import sparse
+
+    data, indices, indptr, shape = (np.load(folder / f"words_{name}.npy", mmap_mode="r") for name in _OF_WORDS)
+    words = sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()), copy=False)
+    return {"text": np.load(folder / "text.npy", mmap_mode="r"), "words": words}
 
 
 def _with(world: World, **changed: Any) -> World:
@@ -123,12 +151,15 @@ def record(
     *,
     everything: bool = False,
     n_related: int = 0,
+    with_words: bool = False,
+    notion: Notion | None = None,
 ) -> World:
     """The world of a history: cycles by recorded crawl, by period or by the times at which they end.
 
     Of several visits of a page in a cycle the last one that showed it counts. `everything`: also pages that never showed their
     links, and all cycles from the first visit on, as a plan needs them. `n_related`: also so many related pages of each, by the
-    texts that were known before cycle 1 (for a plan: that are known now).
+    texts that were known before cycle 1 (for a plan: that are known now). `with_words`: also what the pages said, if that is
+    known. `notion`: what counts as a change, see `World`; a page whose words are never known keeps its versions.
     """
     timeline = history.slim_timeline
     rounds = rounds_of(timeline, every)
@@ -162,7 +193,7 @@ def record(
     baseline = np.zeros(shape, np.bool_)
     marked = np.flatnonzero(timeline.baseline & in_cycle & (row >= 0))
     baseline[cycle[marked], row[marked]] = True
-    return World(
+    world = World(
         page=ids,
         url=url,
         site=site,
@@ -176,6 +207,28 @@ def record(
         first_shown=_first_shown(shows, baseline, sets, number[cycle[seen] == 0], len(link)),
         related=_related(history, every, -1 if everything else first, ids, n_related) if n_related else None,
     )
+    return _with_contents(world, history, every, first, with_words, notion) if with_words or notion else world
+
+
+def _with_contents(
+    world: World,
+    history: History,
+    every: str | timedelta | Sequence[datetime],
+    first: int,
+    with_words: bool,
+    notion: Notion | None,
+) -> World:
+    from recrawl.world_words import shown_texts, versions_by, worded  # few need it
+
+    contents = worded(history, every, needed=notion is not None)
+    if contents is None:
+        return world
+    changed: dict[str, Any] = {}
+    if notion is not None:
+        changed["version"] = versions_by(notion, history, contents, world.version, world.page, first)
+    if with_words:
+        changed |= {"text": shown_texts(contents, world.page, first), "words": contents.counts}
+    return _with(world, **changed)
 
 
 def _related(

@@ -218,6 +218,15 @@ def test_without_any_comparison_every_page_is_equally_likely_to_have_changed() -
     assert len(ChangeExpectation(0).expect(days(1))) == 0
 
 
+def test_pages_that_always_changed_are_not_taken_to_change_much_faster_than_they_were_visited() -> None:
+    """Weekly visits cannot tell every day from every minute: the slowest rate that explains them is ln 100 / 7 a day."""
+    told = ChangeExpectation(50)
+    for week in range(8):
+        told.observe(made_visits(days(7 * week), range(50), changed=1 if week else -1))
+    assert (told.expect(days(7 * 8)) > 0.9).all()
+    assert (told.expect(days(7 * 7 + 0.25)) < 1 - 100 ** (-0.25 * 1.26 / 7)).all()  # rates are steps of 1.26
+
+
 def changing(rates: np.ndarray, n_days: int, random: np.random.Generator, first: int = 0) -> list[Visit]:
     """Pages whose text changes at random, visited on most days."""
     return [

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recrawl.experiments.replays import Replays
 
 DEFAULT = "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,oracle"
+ANY = "any"  # difference of text or links is a change
 NARROW = 110  # columns of a terminal below which the table is cut
 
 
@@ -55,6 +56,17 @@ def replay(
     since: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="As if nothing had been recorded before.")
     ] = None,
+    change: Annotated[
+        str,
+        typer.Option(
+            "--change",
+            metavar="KIND",
+            help="What makes a copy outdated: any difference, or significant, digest or shingles[:similarity].",
+        ),
+    ] = ANY,
+    observed: Annotated[
+        int, typer.Option("--observed", min=0, help="Cycles that every policy sees whole before it begins to choose.")
+    ] = 0,
     until: Annotated[
         str | None, typer.Option("--until", "--as-of", metavar="TIME", help="Only what was recorded up to then.")
     ] = None,
@@ -117,10 +129,18 @@ def replay(
     from recrawl.replay import past, replay_many
 
     chosen = made_policies(policies, settings or (), window=window, seed=seed)
-    first = _moment("--from", since)
+    first, notion = _moment("--from", since), _notion(change)
     opened = open_history(history, until)
     with working("working out what every page showed in every cycle"):
-        world = past(opened, every, first, related if any(policy.needs_related for policy in chosen) else 0)
+        world = past(
+            opened,
+            every,
+            first,
+            related if any(policy.needs_related for policy in chosen) else 0,
+            with_words=any(policy.needs_words for policy in chosen),
+            notion=notion,
+            observed=observed,
+        )
         if relevance or relevant_above is not None:
             world = _focused(opened, world, relevance, 0.5 if relevant_above is None else relevant_above)
     budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]
@@ -128,7 +148,9 @@ def replay(
         _check_folder(resume)
     try:
         with _cycles() as on_cycles:
-            runs = replay_many(world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles)
+            runs = replay_many(
+                world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles, observed=observed
+            )
     except KeyboardInterrupt:
         note(
             f"stopped; {f'finished runs are kept in {resume}' if resume else 'to keep finished runs give --resume DIR'}"
@@ -137,7 +159,9 @@ def replay(
     limits = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
     if relevance or relevant_above is not None:
         limits.append("only relevant links count")
-    found = gather(world, runs, every, seed, limits)
+    if notion is not None:
+        limits.append(f"a copy is current until a change of the kind {change!r}")
+    found = gather(world, runs, every, seed, limits, observed)
     if rows:
         _write_rows(rows, found)
     with working("comparing the policies"):
@@ -167,6 +191,16 @@ def _moment(option: str, text: str | None) -> Any:
         raise typer.BadParameter(
             f"{option}: {error}; write a time with its zone, such as 2025-03-01T00:00:00Z"
         ) from None
+
+
+def _notion(text: str) -> Any:
+    from recrawl.change import notion_from
+    from recrawl.errors import RecrawlError
+
+    try:
+        return None if text.strip() == ANY else notion_from(text)
+    except RecrawlError as error:
+        raise typer.BadParameter(f"--change: {error}, or {ANY}") from None
 
 
 def _check_folder(folder: str) -> None:

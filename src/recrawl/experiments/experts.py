@@ -119,7 +119,7 @@ def evaluate_contents(
     for name, one in chosen.items():
         usual = np.median([(one[0][1].neighbour[page] >= 0).sum() for page in pages])
         if usual < min(settings.k, contents.shape[0] - 1):
-            found.notes.append(f"{name}: half of the pages have {usual:.0f} experts or fewer")
+            found.notes.append(f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts")
     on_step("predicting")
     judged = list(_each(examples, pages, chosen, lengths, settings, on_page))
     found.rows = {part: list(_rows(part, judged, settings, lengths)) for part in settings.parts}
@@ -146,7 +146,7 @@ def _lengths(contents: Contents, settings: ExpertSettings) -> tuple[int, ...]:
             f"the history has {n_rounds} rounds of {settings.every}; to learn from {settings.n_train} of them and predict ten or "
             f"more, {settings.n_train + settings.sigma + 10} are needed. Ask for fewer with --train, or for shorter --every"
         )
-    return tuple(n for n in settings.n_trains if n <= most)
+    return tuple(n for n in settings.n_trains if n <= most) or (settings.n_train,)
 
 
 def _described(
@@ -203,9 +203,12 @@ def _each(
     """The pages one after another, several at a time: the machines need no interpreter."""
     with ThreadPoolExecutor(settings.n_jobs) as pool:
         work = [pool.submit(_judged, examples, int(page), chosen, lengths, settings) for page in pages]
-        for done, one in enumerate(work):
-            yield one.result()
-            on_page(done + 1, len(work))
+        try:
+            for done, one in enumerate(work):
+                yield one.result()
+                on_page(done + 1, len(work))
+        finally:
+            pool.shutdown(cancel_futures=True)  # whoever stops does not wait for the rest
 
 
 def _judged(
@@ -321,6 +324,11 @@ def _compared(
     """Scores on the same rounds from `start` on, also of those who know the past alone; and what parts them from one method."""
     masks = [(one.label >= 0) & (np.arange(len(one.label)) >= start) for one in judged]
     kept = [(one, mask) for one, mask in zip(judged, masks, strict=True) if mask.any()]
+    if not kept:
+        raise NotEnoughData(
+            f"after the first {start + 1} rounds no page that passes the filter was seen twice in a row, so nothing can be judged. "
+            "Ask for fewer rounds to learn from with --train, or for longer ones with --every"
+        )
     scored = {method: [_scores(one.label[m] == 1, one.told[method][m] > 0) for one, m in kept] for method in methods}
     yield from _simple(kept, n, [row[0] for row in scored.get(against, [])])
     baseline = np.array([row[0] for row in scored[against]]) if against in scored else None

@@ -26,7 +26,8 @@ def scope(replays: Replays) -> str:
     """What was replayed, in a sentence."""
     every = "as crawled" if replays.every == "crawl" else f"every {replays.every}"
     span = f"from {replays.first_at} to {replays.last_at} UTC"
-    notes = f"; {'; '.join(replays.notes)}" if replays.notes else ""
+    seen = f"; every policy saw all of {_count(replays.observed, 'cycle')} before" if replays.observed else ""
+    notes = seen + (f"; {'; '.join(replays.notes)}" if replays.notes else "")
     return (
         f"{replays.n_pages:,} pages of {_count(replays.n_hosts, 'host')} in {replays.n_cycles:,} cycles {every}, {span}, "
         f"with {replays.discoverable:,} links to discover{notes}."
@@ -58,7 +59,7 @@ def _winner(replays: Replays) -> Iterator[str]:
 def _bound(replays: Replays) -> Iterator[str]:
     budget = replays.budgets[0]
     best = replays.best(budget)
-    bound = next((run for run in replays.of_budget(budget) if run.sees_future), None)
+    bound = max((run for run in replays.of_budget(budget) if run.sees_future), key=replays.coverage, default=None)
     if best is not None and bound is not None and replays.coverage(bound) > 0:
         reached = replays.coverage(best) / replays.coverage(bound)
         yield (
@@ -88,7 +89,15 @@ def _fresh(replays: Replays) -> Iterator[str]:
     if best is not None and len(fresh) > 1:
         top = max(fresh, key=lambda policy: fresh[policy])
         also = "" if top == best.policy else f"; {best.policy}: {percent(fresh[best.policy])}"
+        also += _bound_of_freshness(replays, budget)
         yield f"Most copies are kept current by {top}: {percent(fresh[top])} of the pages on average{also}."
+
+
+def _bound_of_freshness(replays: Replays, budget: int) -> str:
+    """What foreknowledge of the changes would keep, if that was replayed."""
+    found = (replays.summaries[run.policy, budget].freshness for run in replays.of_budget(budget) if run.sees_future)
+    best = max((value for value in found if value is not None), default=None)
+    return "" if best is None else f"; with foreknowledge {percent(best)}"
 
 
 def sections(replays: Replays) -> list[Section]:
@@ -115,7 +124,7 @@ def _results(replays: Replays) -> Iterator[Section]:
 
 def _explained(replays: Replays) -> str:
     text = (
-        "Every policy starts with the first crawl and then sees only the pages that it chooses. A link counts for the cycle in "
+        f"{_known_before(replays)} and then sees only the pages that it chooses. A link counts for the cycle in "
         "which the policy first sees it; one that left a page before is lost, unless another page still shows it.\n\n"
         f"{tables.FOUND[0].upper()}{tables.FOUND[1:]}. The best of each column is bold; the upper bound takes no part."
     )
@@ -125,6 +134,12 @@ def _explained(replays: Replays) -> str:
         f"{text}\n\nDifferences are of coverage. {tables.SIGNIFICANCE}: whole days (UTC) are drawn, the same for both policies. "
         "The p-values are not corrected for the number of policies."
     )
+
+
+def _known_before(replays: Replays) -> str:
+    if not replays.observed:
+        return "Every policy starts with the first crawl"
+    return f"Every policy starts with the first crawl, sees all that was recorded in {_count(replays.observed, 'cycle')} after it"
 
 
 def _over_time(replays: Replays) -> Section:
@@ -168,8 +183,10 @@ def _discoveries(replays: Replays) -> Section:
 
 def _freshness(replays: Replays) -> Section:
     text = (
-        "Whoever keeps copies of the pages wants them current. Pages where new links appear and pages that change are not the "
-        "same, so that the best policy for one may be poor for the other. Between two recorded visits a page is taken to be as "
+        "Whoever keeps copies of the pages wants them current. Drawn is the share of the pages of which nothing that counts has "
+        "changed since they were last visited, as in Fig. 8 of Radinsky and Bennett (2013). Pages where new links appear and pages "
+        "that change are not the same, so that the best policy for one may be poor for the other. Between two recorded visits a "
+        "page is taken to be as "
         f"it was last seen.{_smoothed(replays)}"
     )
     return Section(

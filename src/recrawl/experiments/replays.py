@@ -15,7 +15,16 @@ from recrawl.world import World
 UNIFORM = "round-robin"  #: what everything is compared with
 #: Policies that learn nothing, or next to nothing.
 BASELINES = frozenset(
-    {UNIFORM, "random", "last-observed", "brute-force", "previous-count", "average-count", "content-change-rate"}
+    {
+        UNIFORM,
+        "random",
+        "last-observed",
+        "brute-force",
+        "previous-count",
+        "average-count",
+        "content-change-rate",
+        "change-frequency",
+    }
 )
 Key = tuple[str, int]  # policy and budget
 
@@ -29,11 +38,12 @@ class Replays:
     n_hosts: int
     n_cycles: int
     discoverable: int
-    first_at: str  # the end of cycle 0
+    first_at: str  # the end of cycle 0, or of the last one that all saw whole
     last_at: str
     every: str = "crawl"
     seed: int = 0
     notes: Sequence[str] = field(default=())  # what else was asked for, such as caps
+    observed: int = 0  # cycles before these that every policy saw whole
 
     @cached_property
     def summaries(self) -> dict[Key, Summary]:
@@ -92,13 +102,27 @@ class Replays:
 
 
 def gather(
-    world: World, runs: Sequence[Replayed], every: str = "crawl", seed: int = 0, notes: Sequence[str] = ()
+    world: World,
+    runs: Sequence[Replayed],
+    every: str = "crawl",
+    seed: int = 0,
+    notes: Sequence[str] = (),
+    observed: int = 0,
 ) -> Replays:
-    """Runs with what is to be told of the world that they went over."""
+    """Runs with what is to be told of the world that they went over; `observed` cycles of it were seen whole by all."""
     first, last = (
-        moment(int(time)).isoformat(timespec="minutes")[:16].replace("T", " ") for time in world.time[[0, -1]]
+        moment(int(time)).isoformat(timespec="minutes")[:16].replace("T", " ") for time in world.time[[observed, -1]]
     )
-    n_hosts = len(set(world.host.tolist()))
     return Replays(
-        runs, world.n_pages, n_hosts, world.n_cycles, world.discoverable, first, last, every, seed, tuple(notes)
+        runs,
+        world.n_pages,
+        len(set(world.host.tolist())),
+        world.n_cycles - observed,
+        int((world.first_shown > observed).sum()),
+        first,
+        last,
+        every,
+        seed,
+        tuple(notes),
+        observed,
     )

@@ -5,16 +5,13 @@ References: Radinsky and Bennett (2013), "Predicting content change on the web",
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import fft
+from numba import njit
+from numpy.typing import ArrayLike
 
 from recrawl.experts.series import Floats, Ints, Series
-
-_ROWS = 256  # transformed at a time: few enough for the cache
-_DIGITS = 12  # transforms are exact to about 15; pages with the same texts must not differ by the rest
 
 
 def cross_correlation(
@@ -26,10 +23,12 @@ def cross_correlation(
     similarity lies between -1 and 1. Words that the page or its expert shows in every round alike, or never, add 0.
     """
     first, last = delays(series.values.shape[1], first_delay, max_delay)
-    own = _spectra(series.values, last)
+    own, own_number = _standardised(series.values)
 
     def best(row: Ints, theirs: Floats, at: Ints) -> Floats:
-        return _best(own, row, _spectra(theirs, last), at, first, last)
+        shown, number = _standardised(theirs)
+        found: Floats = _best(own, own_number[row], shown[:, ::-1].copy(), number[at], first, last)
+        return found
 
     return series.similarity(page, expert, best)
 
@@ -48,8 +47,9 @@ def best_correlation(x: ArrayLike, y: ArrayLike, first_delay: int = 1, max_delay
     if x.shape != y.shape:
         raise ValueError(f"series of shapes {x.shape} and {y.shape}; both must have as many rows and rounds")
     first, last = delays(x.shape[1], first_delay, max_delay)
-    same = np.arange(len(x))
-    return _best(_spectra(x, last), same, _spectra(y, last), same, first, last)
+    (unit_x, number_x), (unit_y, number_y) = _standardised(x), _standardised(y)
+    found: Floats = _best(unit_x, number_x, unit_y[:, ::-1].copy(), number_y, first, last)
+    return found
 
 
 def delays(n_rounds: int, first_delay: int, max_delay: int | None) -> tuple[int, int]:
@@ -62,41 +62,41 @@ def delays(n_rounds: int, first_delay: int, max_delay: int | None) -> tuple[int,
     return first_delay, n_rounds - 1 if max_delay is None else min(max_delay, n_rounds - 1)
 
 
-@dataclass(frozen=True)
-class _Spectra:
-    """Fourier transforms of standardised series: the product of two is the transform of their sums at all delays.
+def _standardised(values: Floats) -> tuple[Floats, Ints]:
+    """The rows that vary with mean 0 and length 1, and for every row which of these it is; -1 where it is constant.
 
-    Over some hundred rounds this is two to three times as quick as adding up, since the transforms are made once for many pairs.
+    A correlation is then a plain sum of products. An expert never shows most of the words that its pages ask for: those rows
+    are left out before anything is calculated.
     """
-
-    values: NDArray[np.complex128]  # [series that is not constant, frequency]
-    number: Ints  # [series]: the row of its values, -1: it is constant
-    size: int  # of the series with the zeros after it that keep its end from its beginning
-
-
-def _spectra(series: Floats, last: int) -> _Spectra:
-    """Made of those that vary only: an expert never shows most of the words that its pages ask for."""
-    varies = (series != series[:, :1]).any(axis=1) if series.size else np.zeros(len(series), np.bool_)
-    size = fft.next_fast_len(series.shape[1] + max(last, 0) + 1, real=True)
-    values = fft.rfft(_standardised(series[varies]), size) if varies.any() else np.empty((0, 0), np.complex128)
-    return _Spectra(values, np.where(varies, np.cumsum(varies) - 1, -1), size)
+    varies = (values != values[:, :1]).any(axis=1) if values.size else np.zeros(len(values), np.bool_)
+    unit = values[varies]
+    if unit.size:
+        unit -= unit.mean(axis=1, keepdims=True)
+        length = np.sqrt(np.einsum("ij,ij->i", unit, unit))
+        unit /= np.where(length > 0, length, 1)[:, None]
+    return unit, np.where(varies, np.cumsum(varies) - 1, -1)
 
 
-def _standardised(values: Floats) -> Floats:
-    """Rows of mean 0 and length 1, so that a correlation is a plain sum of products."""
-    unit: Floats = values - values.mean(axis=1, keepdims=True)
-    length = np.sqrt(np.einsum("ij,ij->i", unit, unit))
-    unit /= np.where(length > 0, length, 1)[:, None]
-    return unit
+@njit(cache=True)
+def _best(x: Any, x_row: Any, reversed_y: Any, y_row: Any, first: Any, last: Any) -> Any:
+    """The largest sum over all delays for pairs of rows; 0 where one of them is -1.
 
-
-def _best(own: _Spectra, row: Ints, theirs: _Spectra, at: Ints, first: int, last: int) -> Floats:
-    found = np.zeros(len(row))
-    x, y = own.number[row], theirs.number[at]
-    compared = np.flatnonzero((x >= 0) & (y >= 0) & (first <= last))
-    for start in range(0, len(compared), _ROWS):
-        some = compared[start : start + _ROWS]
-        product = own.values[x[some]] * theirs.values[y[some]].conj()
-        found[some] = fft.irfft(product, own.size)[:, first : last + 1].max(axis=1)
-    rounded: Floats = np.round(found, _DIGITS)
-    return rounded
+    The sums of all delays grow side by side, and counted from 0: so the compiler makes vectors of them, and adding up is no
+    slower than Fourier transforms over some hundred rounds. With the last round first, what a round is multiplied with
+    lies in the order of the delays.
+    """
+    n, n_delays = x.shape[1], last + 1 - first
+    found = np.zeros(len(x_row))
+    if n_delays <= 0:
+        return found
+    total = np.empty(n_delays)
+    for pair in range(len(x_row)):
+        if x_row[pair] < 0 or y_row[pair] < 0:
+            continue
+        total[:] = 0.0
+        for i in range(first, n):
+            value, earlier = x[x_row[pair], i], reversed_y[y_row[pair], n - 1 - i + first :]
+            for d in range(min(n_delays, i + 1 - first)):
+                total[d] += value * earlier[d]
+        found[pair] = total.max()
+    return found

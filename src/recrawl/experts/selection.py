@@ -73,7 +73,9 @@ def choose(
         similarity, own = warped(series, page, expert, band), warped(series, itself, itself, band)
     else:
         raise ValueError(f"no way to choose experts is called {method!r}; there are {', '.join(METHODS)}")
-    return Experts(*most_similar(page, expert, similarity, k, n_pages), own)
+    neighbour, weight = most_similar(page, expert, similarity, k, n_pages)
+    # What moves against the page would vote against what it sees.
+    return Experts(np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0), np.maximum(own, 0.0))
 
 
 def _random(n_pages: int, k: int, seed: int) -> Experts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import numpy as np
@@ -13,6 +14,7 @@ from recrawl.rates import MICROSECONDS_PER_DAY
 
 #: Changes a day: never, and from every year and a half to every minute and a half, each a quarter more than the one before.
 RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
+SHORTEST_DAYS = 1.0 / 24 / 60
 N_TELLING = 5_000  #: pages from which the shares of the rates are learnt
 N_STEPS = 50  #: more would fit the shares to chance
 
@@ -25,13 +27,16 @@ class ChangeExpectation:
     them (empirical Bayes, by expectation maximisation), and is all that is known of a page that was never compared with an
     earlier copy. An interval runs from one answer to the next, as for `ChangeRates`.
 
+    Rates at which all but one in a hundred intervals show a change cannot be told from each other. Only the smallest of them
+    counts: pages that changed at each of their weekly visits are not taken to change every hour.
+
     References: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", for the shares.
     """
 
     def __init__(self, n_pages: int) -> None:
         self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
         self._seen: Ints = np.full(n_pages, NEVER)
-        self._days = 0.0  # of all intervals
+        self._days = self._frequencies = 0.0  # the lengths of all intervals, and what they are in intervals a day
         self._fit = np.zeros((n_pages, len(RATES)), np.float32)  # log-likelihood of each rate
         self._shares: Floats | None = None
 
@@ -40,10 +45,11 @@ class ChangeExpectation:
         at = microseconds(visits.at)
         known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
         page, changed = visits.page[known], visits.changed[known] == 1
-        days = np.maximum(at - self._seen[page], 1) / MICROSECONDS_PER_DAY
+        days = np.maximum((at - self._seen[page]) / MICROSECONDS_PER_DAY, SHORTEST_DAYS)
         self._seen[visits.page[visits.came]] = at
         _add(self._fit, page, *_fits(days, changed))
         self._days += float(days.sum())
+        self._frequencies += float((1.0 / days).sum())
         self.n_compared[page] += 1
         self.n_changed[page] += changed
         self._shares = None
@@ -53,7 +59,11 @@ class ChangeExpectation:
         """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""
         if self._shares is None:
             compared = np.flatnonzero(self.n_compared)
-            self._shares = _shares(self._fit[compared[:: len(compared) // N_TELLING + 1]].astype(np.float64))
+            fit = self._fit[compared[:: len(compared) // N_TELLING + 1]].astype(np.float64)
+            frequency = self._frequencies / max(int(self.n_compared.sum()), 1)
+            n_told_apart = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
+            self._shares = np.zeros(len(RATES))
+            self._shares[:n_told_apart] = _shares(fit[:, :n_told_apart])
         return self._shares
 
     def expect(self, now: datetime, of: Ints | None = None) -> Floats:
@@ -94,7 +104,7 @@ def _mixed(fit: NDArray[np.float32], shares: Floats, probability: Floats, which:
     """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
     mixed = np.empty(len(fit))
     for page in range(len(fit)):
-        best, total, changed = fit[page].max(), 0.0, 0.0
+        best, total, changed = fit[page][shares > 0].max(), 0.0, 0.0
         for rate in range(len(shares)):
             weight = shares[rate] * np.exp(fit[page, rate] - best)
             total += weight

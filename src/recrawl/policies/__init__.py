@@ -10,7 +10,9 @@ from recrawl.policies.base import Budget, Cause, Choice, LinkLists, Pages, Polic
 from recrawl.policies.brute_force import BruteForce
 from recrawl.policies.counts import AverageCount, ContentChangeRate, PreviousCount
 from recrawl.policies.cover import Oracle, SetCover
+from recrawl.policies.experts import ChangeFrequency, RelatedExperts, SingleExpert
 from recrawl.policies.explore import Bandit, RegressionRoundRobin
+from recrawl.policies.freshness_oracle import FreshnessOracle
 from recrawl.policies.freshness_value import FreshnessValue
 from recrawl.policies.history_aware import HistoryAware
 from recrawl.policies.lambda_crawl import LambdaCrawl
@@ -50,6 +52,10 @@ ALL: tuple[type[Policy], ...] = (
     PredictedProbability,
     PredictedPresence,
     PredictedRate,
+    ChangeFrequency,
+    SingleExpert,
+    RelatedExperts,
+    FreshnessOracle,
     Oracle,
 )
 

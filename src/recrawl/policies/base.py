@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from recrawl.related import Related
 
 Ints = NDArray[np.int64]
@@ -47,13 +49,18 @@ class Pages:
     n_failures: Ints  # in a row, up to now
     is_gone: Flags  # its last answer was 404 or 410
     related: Related | None = None  # pages with similar text, if texts are known
+    words: sparse.csr_matrix | None = (
+        None  # counts of the words of every text that `Visits.text` may name, if asked for
+    )
 
     @classmethod
-    def unseen(cls, site: Ints, host: Ints, related: Related | None = None) -> Pages:
+    def unseen(
+        cls, site: Ints, host: Ints, related: Related | None = None, words: sparse.csr_matrix | None = None
+    ) -> Pages:
         """Pages that nobody has visited yet."""
         n = len(site)
         visits, answers, failures = (np.zeros(n, np.int64) for _ in range(3))
-        return cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related)
+        return cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related, words)
 
     def __len__(self) -> int:
         return len(self.site)
@@ -107,7 +114,7 @@ class Visits:
     failed: Flags  # nothing came back, or nobody knows what would have
     changed: NDArray[
         np.int8
-    ]  # 1: text or links differ from the last copy seen; 0: they do not; -1: nothing to compare with
+    ]  # 1: text or links differ from the last copy seen (or as the world counts changes); 0: no; -1: nothing to compare with
     n_new_since: NDArray[np.int32]  # links that the last copy seen did not have; -1: nothing to compare with
     updated: NDArray[
         np.int8
@@ -115,6 +122,9 @@ class Visits:
     shown: LinkLists  # all links
     new: LinkLists  # links that no page had shown before this cycle; a link stands on each page that shows it
     n_found: int  # the same, every link once
+    text: NDArray[np.int32] | None = (
+        None  # what each page said: a row of `Pages.words`; -1: not known. None: nobody asked
+    )
 
     def __len__(self) -> int:
         return len(self.page)
@@ -223,7 +233,9 @@ class Policy:
     paper: ClassVar[str | None] = None
     needs_related: ClassVar[bool] = False  # whether it looks around at `Pages.related`
     needs_updates: ClassVar[bool] = False  # whether it looks at `Visits.updated`, which takes a while to find out
+    needs_words: ClassVar[bool] = False  # whether it looks at `Visits.text` and `Pages.words`
     sees_future: ClassVar[bool] = False  # only for replays: an upper bound, no policy that anyone could run
+    foresees: ClassVar[str] = "links"  # what of the future such a policy is told: which "links" or which "changes"
 
     def start(self, pages: Pages) -> None:
         """Forget everything, and get ready for these pages."""

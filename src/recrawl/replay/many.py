@@ -40,16 +40,20 @@ def replay_many(
     workers: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     on_cycles: OnCycles = lambda done, total: None,
+    observed: int = 0,
 ) -> list[Replayed]:
     """Replay every policy with every budget; the runs of the first budget come first, in the order of the policies.
 
     The rows do not depend on the number of `workers` (None: one a core if it pays; 1: no other process). In `folder` every finished
     run is kept as soon as it is finished, and taken from there the next time. More than one worker needs a main module that can be
-    imported (``if __name__ == "__main__":``), as always with processes that are spawned.
+    imported (``if __name__ == "__main__":``), as always with processes that are spawned. `observed`: cycles that every policy sees
+    whole before it begins to choose.
     """
-    runs = [Run(policy, budget) for budget in budgets for policy in policies]
+    if not 0 <= observed < max(world.n_cycles, 1):
+        raise ReplayError(f"{observed:,} observed cycles of {world.n_cycles:,} leave none to choose in; give fewer")
+    runs = [Run(policy, budget, observed) for budget in budgets for policy in policies]
     shelf = Shelf(Path(folder), fingerprint(world)) if folder is not None else None
-    kept = {i: shelf.read(run, world.n_cycles) for i, run in enumerate(runs)} if shelf else {}
+    kept = {i: shelf.read(run, world.n_cycles - observed) for i, run in enumerate(runs)} if shelf else {}
     finished = {i: rows for i, rows in kept.items() if rows is not None}
     job = _Job(world, runs, [i for i in range(len(runs)) if i not in finished], shelf, on_cycles)
     n_workers = min(workers or _worth(job.n_cycles), len(job.waiting))
@@ -73,7 +77,7 @@ class _Job:
 
     @property
     def n_cycles(self) -> int:
-        return len(self.waiting) * self.world.n_cycles
+        return sum(self.world.n_cycles - self.runs[i].observed for i in self.waiting)
 
 
 def _here(job: _Job) -> dict[int, list[Row]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from recrawl.change import Notion
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, LinkSets, Timeline
 from recrawl.history.schema import VISITS
@@ -26,22 +27,32 @@ def past(
     every: str | timedelta | Sequence[datetime] = "crawl",
     since: datetime | None = None,
     n_related: int = 0,
+    *,
+    with_words: bool = False,
+    notion: Notion | None = None,
+    observed: int = 0,
 ) -> World:
     """The world of a history from a moment on, as if nothing had been recorded before.
 
     Cycle 0 is the first crawl from then on that holds most pages. The end is told by ``history.as_of``. `n_related`: so many
-    related pages of each, for policies that look around.
+    related pages of each, for policies that look around. `with_words`: what the pages said, for policies that read. `notion`: what
+    counts as a change (`World` tells more). `observed`: how many cycles are to be seen whole before any policy chooses.
     """
     used = _Since(history, since) if since else history
     if not used.timeline.n_visits:
         raise NotEnoughData(f"the history holds no visits{_span(since, history.until)}, so there is nothing to replay")
     _check_size(used.timeline, every)
-    world = record(used, every, n_related=n_related)
+    world = record(used, every, n_related=n_related, with_words=with_words, notion=notion)
     if world.n_cycles < MIN_CYCLES:
         cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
         raise NotEnoughData(
             f"{cycles} follows the first crawl that holds most pages{_span(since, history.until)}; a replay needs at least "
             f"{MIN_CYCLES}. Record more crawls, or make cycles shorter with --every"
+        )
+    if world.n_cycles - observed < 1:
+        raise NotEnoughData(
+            f"of the {world.n_cycles:,} cycles that follow the first crawl {observed:,} are to be observed, which leaves none to "
+            f"choose in; ask for at most {world.n_cycles - 1:,} with --observed"
         )
     return world
 

@@ -17,18 +17,21 @@ Row = dict[str, Any]
 AGE_HOURS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2160.0, 8760.0)
 
 
-def replay(world: World, policy: Policy, budget: Budget) -> Iterator[Row]:
+def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> Iterator[Row]:
     """Let the policy choose in every cycle, and tell what it found; it sees only what it visits.
 
-    A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3).
+    A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3). In the first `observed` cycles it
+    sees every page that was recorded, and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
+    8). They have no rows, and what they show is known to all.
     """
     crawler = Crawler(world, policy.needs_updates)
     policy.start(crawler.pages)
-    if policy.sees_future:
-        policy.foresee(lambda: crawler.unseen(crawler.cycle + 1))  # type: ignore[attr-defined]
+    crawler.foretell(policy)
     policy.observe(crawler.first.visits)
+    for _ in range(min(observed, world.n_cycles)):
+        policy.observe(crawler.visit_recorded().visits)
     published = np.bincount(world.first_shown, minlength=len(world.time))
-    for cycle in range(1, world.n_cycles + 1):
+    for cycle in range(observed + 1, world.n_cycles + 1):
         started = time.perf_counter()
         now = moment(int(world.time[cycle]))
         choice = policy.choose(crawler.pages, budget, now)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import xxhash
+from scipy import sparse
 
 from recrawl.policies.base import Budget, Policy
 from recrawl.replay.run import Row, replay
@@ -39,11 +40,12 @@ class Run:
 
     policy: Policy
     budget: Budget
+    observed: int = 0  # cycles in which every page is seen before the policy begins to choose
 
     def rows(self, world: World, on_cycle: Callable[[], None] = lambda: None) -> list[Row]:
         """Replay it; `on_cycle` is called after each cycle."""
         rows = []
-        for row in replay(world, copy.deepcopy(self.policy), self.budget):
+        for row in replay(world, copy.deepcopy(self.policy), self.budget, self.observed):
             rows.append(row)
             on_cycle()
         return rows
@@ -56,7 +58,8 @@ class Run:
     def describe(self) -> dict[str, Any]:
         """All that its outcome depends on, besides the world."""
         budget = {field.name: plain(getattr(self.budget, field.name)) for field in fields(self.budget)}
-        return {"policy": self.policy.name, "settings": settings(self.policy), "budget": budget}
+        told = {"policy": self.policy.name, "settings": settings(self.policy), "budget": budget}
+        return told | {"observed": self.observed}
 
 
 def settings(policy: Policy) -> dict[str, Any]:
@@ -110,6 +113,9 @@ def _parts(name: str, value: Any) -> Iterator[Any]:
     elif isinstance(value, np.ndarray):
         yield f"{name} {value.dtype} {value.shape};".encode()
         yield np.ascontiguousarray(value).data
+    elif sparse.issparse(value):
+        for part in ("data", "indices", "indptr"):
+            yield from _parts(f"{name}.{part} {value.shape}", getattr(value, part))
     else:
         text = "\n".join(value.to_pylist()) if isinstance(value, pa.Array) else repr(value)
         yield f"{name} {text};".encode("utf-8", "surrogatepass")

@@ -1,0 +1,298 @@
+"""Experts on whether pages will change, taught with what a crawler happened to visit; for the policies in `experts`.
+
+What was seen is kept as columns, one a cycle: the text of every page (carried forward) and whether it had changed since its last
+visit (not known where it was not visited). Learners are asked about the coming cycle only. Features of a cycle never change, so
+each is computed once; so are the inner products of texts.
+
+References: Radinsky and Bennett (2013), sections 4, 5 and 8.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from recrawl.contents import Contents
+from recrawl.experts import svm
+from recrawl.experts.examples import Changes, Examples, Gram, distributions
+from recrawl.experts.learn import Machine, vote
+from recrawl.experts.selection import Experts, choose
+from recrawl.policies.base import Floats, Ints, Visits
+
+LOOKBACK, AHEAD = 1, 1  #: the paper's l and σ: what was a cycle ago, and what will be in the next one
+N_OF_BOTH = 20  #: decisions of either outcome that it takes to turn decisions into probabilities
+_NO_TEXTS = np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0))
+_N_OWN, _N_RELATION = 1 + 3 * LOOKBACK, 3 * LOOKBACK
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """How the experts of a page are chosen: `k` of them by a method, and anew after so many cycles. None if k is 0."""
+
+    k: int = 0
+    method: str = "content"
+    anew_after: int = 50
+    seed: int = 0
+
+
+@dataclass
+class Columns:
+    """What learners look at; the last axis but one of features, else the last one, is time."""
+
+    text: NDArray[np.int32]  # [page, time]: row of the words; -1: not known yet
+    change: Changes  # [page, time]
+    own: Floats  # [page, time, feature]
+    relation: Floats  # [page, expert, time, feature]
+
+    @classmethod
+    def empty(cls, n_pages: int, n_experts: int, n: int) -> Columns:
+        """Nothing was seen yet."""
+        return cls(
+            np.full((n_pages, n), -1, np.int32),
+            np.full((n_pages, n), -1, np.int8),
+            np.zeros((n_pages, n, _N_OWN)),
+            np.zeros((n_pages, n_experts, n, _N_RELATION)),
+        )
+
+    def last(self, n: int, but: int = 0) -> Columns:
+        """Copies of the last `n`, without the very last of them."""
+        part = slice(self.text.shape[1] - n, self.text.shape[1] - but)
+        return Columns(
+            self.text[:, part].copy(),
+            self.change[:, part].copy(),
+            self.own[:, part].copy(),
+            self.relation[:, :, part].copy(),
+        )
+
+    def then(self, other: Columns) -> Columns:
+        """These and, after them, others."""
+        axis = {"own": 1, "relation": 2}
+        both = ((name, getattr(self, name), getattr(other, name)) for name in (f.name for f in fields(self)))
+        return Columns(*(np.concatenate(pair, axis=axis.get(name, 1)) for name, *pair in both))
+
+
+class ExpertPanel:
+    """Tells for every page whether it will have changed in the next cycle.
+
+    At any time it is taught with the last `n_train` cycles (of `machine`), as far as a page was visited in them, and again after
+    `retrain` cycles. Without experts (`choosing.k` is 0) a page is judged by itself alone.
+    """
+
+    def __init__(
+        self,
+        words: sparse.csr_matrix,
+        n_pages: int,
+        machine: Machine,
+        choosing: Choosing,
+        word_scale: float = 1.0,
+        retrain: int = 1,
+    ) -> None:
+        self.machine, self.choosing, self.word_scale, self.retrain = machine, choosing, word_scale, retrain
+        self.counts, self.words = words, distributions(words)
+        self.n_cycles = 0
+        # Decisions are judged by what came of them for n_train cycles, and each was taught with n_train before it.
+        self.n_kept = 2 * machine.n_train + LOOKBACK + AHEAD + 1
+        self.columns = Columns.empty(n_pages, choosing.k, self.n_kept)
+        self.decision: Floats = np.full((n_pages, self.n_kept), np.nan)
+        self.experts: Experts | None = None
+        self._n_judged, self._chosen_at, self._taught_at = 0, 0, 0
+        self._taught: Columns | None = None
+        self._grams = _KeptGrams(self.words, 2 * self.n_kept)
+
+    def observe(self, visits: Visits) -> None:
+        """Keep what the visits of a cycle showed."""
+        self.n_cycles += 1
+        text, change = self.columns.text, self.columns.change
+        text[:, :-1], change[:, :-1] = text[:, 1:], change[:, 1:]
+        change[:, -1] = -1
+        change[visits.page, -1] = visits.changed
+        if visits.text is not None:
+            read = visits.text >= 0
+            text[visits.page[read], -1] = visits.text[read]
+
+    def probabilities(self) -> Floats | None:
+        """With which probability each page will have changed; None where too little was seen to tell.
+
+        Platt's sigmoid, fitted to the decisions of the last `n_train` cycles of all pages whose outcome was seen.
+        """
+        self._judge()
+        n = self.machine.n_train
+        decision, outcome = self.decision[:, -n - 1 : -1], self.columns.change[:, -n:]
+        known = ~np.isnan(decision) & (outcome >= 0)
+        n_changed = int((outcome[known] == 1).sum())
+        if min(n_changed, int(known.sum()) - n_changed) < N_OF_BOTH:
+            return None
+        return svm.probability(self.decision[:, -1], *svm.platt(decision[known], outcome[known]))
+
+    def _judge(self) -> None:
+        """Decide for this cycle, and for those since the last time that nobody asked about."""
+        n, n_seen = self.machine.n_train, min(self.n_cycles, self.n_kept)
+        missed = min(self.n_cycles - self._n_judged, n_seen)
+        if n_seen < n or not missed:
+            return
+        self._shift(missed)
+        is_anew = self._choose_experts()
+        self._add_features(missed, n_seen if is_anew else missed)
+        is_due = self._taught is None or is_anew or self.n_cycles - self._taught_at >= self.retrain
+        n_decisions = min(missed, n_seen - n + 1, n + 1)
+        if is_due or n_decisions > 1:  # the past is judged as if taught anew every time
+            self.decision[:, -n_decisions:] = self._decisions(self.columns.last(n + n_decisions - 1), n_decisions)
+        if is_due:
+            self._taught, self._taught_at = self.columns.last(n), self.n_cycles
+        elif self._taught is not None:
+            self.decision[:, -1:] = self._decisions(
+                self._taught.last(n, but=1).then(self.columns.last(1)), 1, self._taught
+            )
+        self._n_judged = self.n_cycles
+
+    def _shift(self, n: int) -> None:
+        for values, axis in ((self.columns.own, 1), (self.columns.relation, 2), (self.decision, 1)):
+            moved = np.moveaxis(values, axis, 0)
+            moved[:-n] = moved[n:].copy()
+        self.decision[:, -n:] = np.nan
+
+    def _choose_experts(self) -> bool:
+        """Whether there are new ones: chosen when first needed, and again after a while."""
+        is_due = self.experts is None or self.n_cycles - self._chosen_at >= self.choosing.anew_after
+        if not self.choosing.k or not is_due:
+            return False
+        found = choose(self._contents(), self.choosing.k, self.choosing.method, seed=self.choosing.seed)
+        self.experts, self._chosen_at = found, self.n_cycles
+        return True
+
+    def _contents(self) -> Contents:
+        """What was seen in the last `n_train` cycles, as those who choose experts want it."""
+        text = self.columns.text[:, -self.machine.n_train :].copy()
+        nothing, (n_pages, n_terms) = np.zeros(text.shape, np.int64), (len(text), self.counts.shape[1])
+        ends = np.arange(text.shape[1]).astype("datetime64[us]")
+        never = nothing.astype(np.bool_)
+        url = pa.nulls(n_pages, pa.string())
+        return Contents(np.arange(n_pages), url, ends, text, text >= 0, never, nothing, self.counts, np.arange(n_terms))
+
+    def _add_features(self, n: int, n_relation: int) -> None:
+        """Those of the last cycles; `n_relation` differs where experts are new."""
+        of_pages, of_pairs = (self._view(each) for each in (n, n_relation))
+        for page in range(len(self.columns.text)):
+            self.columns.own[page, -n:] = of_pages.own(page)[-n:]
+            for place, expert in enumerate(self._experts_of(page)[0]):
+                self.columns.relation[page, place, -n_relation:] = of_pairs.relation(page, expert)[-n_relation:]
+
+    def _view(self, n: int) -> _View:
+        """The last `n` columns with those that their features look back at, if there are any."""
+        n = min(n + LOOKBACK + AHEAD, self.n_cycles, self.n_kept)
+        return _View(self._grams, self.columns.text[:, -n:], self.columns.change[:, -n:])
+
+    def _experts_of(self, page: int) -> tuple[list[int], Floats, float]:
+        if self.experts is None:
+            return [], np.empty(0), 1.0
+        return *self.experts.of(page), float(self.experts.own_weight[page])
+
+    def _decisions(self, columns: Columns, n: int, taught: Columns | None = None) -> Floats:
+        """For every page and each of the last `n` columns; the changes are those of the columns unless others are `taught`."""
+        change = columns.change if taught is None else taught.change
+        told = np.empty((len(change), n))
+        label = np.full(change.shape, -1, np.int8)
+        label[:, :-AHEAD] = change[:, AHEAD:]
+        inner: dict[int, Floats] = {}
+        for page in range(len(told)):
+            known = label[page][label[page] >= 0]
+            if n == 1 and (not len(known) or known.min() == known.max()):
+                told[page] = 1.0 if len(known) and known[0] == 1 else -1.0  # nobody could have learnt anything else
+            else:
+                told[page] = self._told(page, columns, label[page], inner)[-n:]
+        return told
+
+    def _told(self, page: int, columns: Columns, label: Changes, inner: dict[int, Floats]) -> Floats:
+        """What the page itself says, or how the vote ends, as a share of all votes, at every time."""
+        experts, weight, own_weight = self._experts_of(page)
+        for expert in (page, *experts):
+            if expert not in inner:
+                inner[expert] = self._inner(expert, columns)
+        alone = self.machine.decisions(inner[page], label, AHEAD)
+        if not self.choosing.k:
+            return alone
+        opinions = [alone]
+        for place, expert in enumerate(experts):
+            relation = columns.relation[page, place]
+            opinions.append(self.machine.decisions(inner[expert] + relation @ relation.T, label, AHEAD))
+        weights = np.append(own_weight, weight)
+        total = float(np.abs(weights).sum())
+        return vote(np.array(opinions), weights) / (total if total > 0 else 1.0)
+
+    def _inner(self, page: int, columns: Columns) -> Floats:
+        """Inner products of a page's features at all pairs of times, without those that relate it to another."""
+        gram, own = self._grams.of(page, self._texts(columns.text[page])), columns.own[page]
+        found: Floats = self.word_scale**2 * gram.inner[np.ix_(gram.of, gram.of)] + own @ own.T
+        return found
+
+    def _texts(self, text: NDArray[np.int32]) -> Ints:
+        return np.where(text < 0, self.words.shape[0] - 1, text).astype(np.int64)
+
+
+class _View(Examples):
+    """Some columns as examples; word distributions and inner products are those that are kept from cycle to cycle."""
+
+    def __init__(self, grams: _KeptGrams, text: NDArray[np.int32], change: Changes) -> None:
+        self.l, self.sigma, self.word_scale = LOOKBACK, AHEAD, 1.0
+        self.words, self.change = grams.words, change
+        self.text = np.where(text < 0, grams.words.shape[0] - 1, text).astype(np.int64)
+        self._kept = grams
+        self._grams: dict[int, Gram] = {}
+
+    def gram(self, page: int) -> Gram:
+        """The inner products of what a page showed."""
+        if page not in self._grams:
+            self._grams[page] = self._kept.of(page, self.text[page])
+        return self._grams[page]
+
+
+class _KeptGrams:
+    """Inner products of the texts of each page; a text that is new is only compared with those of its page."""
+
+    def __init__(self, words: sparse.csr_matrix, most: int) -> None:
+        self.words, self.most = words, most
+        self._known: dict[int, tuple[Ints, Ints, Floats]] = {}  # texts ascending, their places, products by place
+
+    def of(self, page: int, text: Ints) -> Gram:
+        """Those of the texts that a page showed, one a column."""
+        texts, place, inner = self._known.get(page, _NO_TEXTS)
+        at = np.minimum(np.searchsorted(texts, text), len(texts) - 1)
+        if not len(texts) or (texts[at] != text).any():
+            texts, place, inner = self._known[page] = self._with_new(texts, place, inner, text)
+            at = np.searchsorted(texts, text)
+        return Gram(place[at], inner)
+
+    def _with_new(self, texts: Ints, place: Ints, inner: Floats, text: Ints) -> tuple[Ints, Ints, Floats]:
+        fresh = np.setdiff1d(text, texts)
+        if len(texts) + len(fresh) > self.most:  # forget what is long gone
+            (texts, place, inner), fresh = _NO_TEXTS, np.unique(text)
+        n_old, by_place = len(texts), np.append(texts[np.argsort(place)], fresh)
+        inner = np.pad(inner, (0, len(fresh)))
+        _fill_products(self.words.indptr, self.words.indices, self.words.data, by_place, n_old, inner)
+        place = np.argsort(by_place)
+        return by_place[place], place, inner
+
+
+@njit(cache=True)
+def _fill_products(indptr, indices, data, texts, n_old, inner):  # type: ignore[no-untyped-def]
+    """Products of the texts from `n_old` on with all before them and with themselves; words ascend."""
+    for a in range(n_old, len(texts)):
+        for b in range(a + 1):
+            i, end_i = indptr[texts[a]], indptr[texts[a] + 1]
+            j, end_j = indptr[texts[b]], indptr[texts[b] + 1]
+            total = 0.0
+            while i < end_i and j < end_j:
+                if indices[i] == indices[j]:
+                    total += data[i] * data[j]
+                    i += 1
+                    j += 1
+                elif indices[i] < indices[j]:
+                    i += 1
+                else:
+                    j += 1
+            inner[a, b] = inner[b, a] = total

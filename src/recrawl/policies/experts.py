@@ -1,0 +1,246 @@
+"""Keep copies fresh by predicting change: from a page's past, from its words, or with related pages as experts.
+
+References: Radinsky and Bennett (2013), "Predicting content change on the web", section 8.3.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+
+from recrawl.experts.learn import Machine
+from recrawl.experts.selection import METHODS
+from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
+from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.expert_panel import Choosing, ExpertPanel
+from recrawl.policies.select import take
+from recrawl.rates import MICROSECONDS_PER_DAY
+
+PICKS = ("coin", "gain")
+CHOICES = tuple(
+    method for method in METHODS if method != "graph"
+)  #: a policy knows which links are new, not where they lead
+
+
+def throws(probability: Floats, uniform: Floats) -> Floats:
+    """At which throw the coin of each page first falls right: the least g with 1 - (1 - p)^g above the uniform number.
+
+    >>> throws(np.array([0.5, 0.5, 0.1, 1.0, 0.0]), np.array([0.4, 0.6, 0.6, 0.99, 0.0]))
+    array([ 1.,  2.,  9.,  1., inf])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.floor(np.log1p(-uniform) / np.log1p(-probability)) + 1.0
+    return np.where(probability > 0, needed, np.inf)
+
+
+class ChangeFrequency(Policy):
+    """Visit pages in proportion to how often they changed so far.
+
+    The probability p of a change is the share of changes among a page's last `n_train` visits that told, beside one more that is
+    like the mean of all pages. `pick` is what is made of it. ``coin`` (the paper's way): throw each page's biased coin, again and
+    again until the budget is used up. ``gain``: what a visit is expected to add to freshness, the probability that the copy is out
+    of date, 1 - (1 - p)^w after w cycles, times that of no other change before the next cycle (by `ChangeRates`); those that
+    waited longest first among equals. Pages never visited come before all others.
+
+    References: 1D, the baseline of Radinsky and Bennett (2013), sections 5.1 and 8.3.
+    """
+
+    name: ClassVar[str] = "change-frequency"
+    paper: ClassVar[str | None] = "1D"
+
+    def __init__(self, n_train: int = 50, pick: str = "coin", seed: int = 0) -> None:
+        _require(n_train >= 2, f"n_train is {n_train}: it takes two cycles to learn anything")
+        _require(pick in PICKS, f"pick is {pick!r}: there are {' and '.join(PICKS)}")
+        self.n_train, self.pick, self.seed = n_train, pick, seed
+
+    def start(self, pages: Pages) -> None:
+        """Forget all changes."""
+        self.outcomes_ = Outcomes(len(pages), self.n_train)
+        self.rates_ = ChangeRates(pages) if self.pick == "gain" else None
+        self.began_, self.last_, self.n_cycles_ = 0, 0, 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """By the coin or by the gain."""
+        return self._by_coin(pages, budget) if self.rates_ is None else self._by_gain(pages, budget, now, self.rates_)
+
+    def _by_coin(self, pages: Pages, budget: Budget) -> Choice:
+        probability, basis = self.predict()
+        chance = np.random.default_rng([self.seed, self.n_cycles_])
+        throw = throws(probability, chance.random(len(pages)))
+        return take(
+            -throw,
+            pages,
+            budget,
+            first=pages.n_visits == 0,
+            ties=chance.random(len(pages)),
+            reason=f"changes with probability {{probability:.2f}} {basis}; its coin fell right at throw {{throw:.0f}}",
+            detail={"probability": probability, "throw": throw},
+        )
+
+    def _by_gain(self, pages: Pages, budget: Budget, now: datetime, rates: ChangeRates) -> Choice:
+        probability, basis = self.predict()
+        waited, days = pages.age_hours(now), self._days_between_cycles()
+        outdated = 1.0 - (1.0 - probability) ** np.maximum(np.round(waited / 24.0 / days), 1.0)
+        again = -np.expm1(-rates.per_day * days)
+        return take(
+            outdated * (1.0 - again),
+            pages,
+            budget,
+            first=pages.n_visits == 0,
+            ties=waited,
+            reason=f"its copy is out of date with probability {{probability:.2f}} {basis}, "
+            "and a new one would be before the next cycle with {again:.2f}",
+            detail={"probability": outdated, "again": again},
+        )
+
+    def predict(self) -> tuple[Floats, str]:
+        """With which probability each page changes in a cycle, and by what that is told."""
+        return self.outcomes_.share(), "(by how often it changed so far)"
+
+    def observe(self, visits: Visits) -> None:
+        """Remember what had changed."""
+        self.last_ = microseconds(visits.at)
+        self.began_ = self.began_ if self.n_cycles_ else self.last_
+        self.n_cycles_ += 1
+        self.outcomes_.observe(visits)
+        if self.rates_ is not None:
+            self.rates_.observe(visits)
+
+    def _days_between_cycles(self) -> float:
+        """The mean up to now; a day before there is one."""
+        days = (self.last_ - self.began_) / MICROSECONDS_PER_DAY / max(self.n_cycles_ - 1, 1)
+        return days if days > 0 else 1.0
+
+
+class SingleExpert(ChangeFrequency):
+    """Visit pages that their own words and changes say have changed.
+
+    A support vector machine for each page, taught with those of the last `n_train` cycles in which it was visited, and again every
+    `retrain` cycles; `c` is its penalty, `word_scale` multiplies the word distribution beside the other features. Decisions become
+    probabilities by Platt's method over all pages. Until `n_train` cycles were seen, and twenty decisions of either outcome, and
+    where words are not known, it goes by how often a page changed. A change at a visit may have come in any cycle since the visit
+    before, so that pages seldom visited look busier than they are. `pick` and `seed` as in `ChangeFrequency`.
+
+    References: 2D of Radinsky and Bennett (2013), sections 5.2 and 8.3.
+    """
+
+    name: ClassVar[str] = "single-expert"
+    paper: ClassVar[str | None] = "2D"
+    needs_words: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_train: int = 50,
+        pick: str = "coin",
+        retrain: int = 1,
+        c: float = 1.0,
+        word_scale: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_train, pick, seed)
+        _require(retrain >= 1, f"retrain is {retrain}: it is a number of cycles, 1 for every cycle")
+        _require(c > 0, f"c is {c}: a penalty is above 0")
+        self.retrain, self.c, self.word_scale = retrain, c, word_scale
+
+    def start(self, pages: Pages) -> None:
+        """Forget all that was seen."""
+        super().start(pages)
+        self.panel_ = None
+        if pages.words is not None and len(pages):
+            machine = Machine(n_train=self.n_train, c=self.c)
+            self.panel_ = ExpertPanel(pages.words, len(pages), machine, self._choosing(), self.word_scale, self.retrain)
+
+    def _choosing(self) -> Choosing:
+        return Choosing(0)
+
+    def predict(self) -> tuple[Floats, str]:
+        """By the experts, as soon as they can tell."""
+        share, basis = super().predict()
+        if self.panel_ is None:
+            return share, f"{basis[:-1]}, since its words are not known)"
+        probability = self.panel_.probabilities()
+        if probability is None:
+            return share, f"{basis[:-1]}, since too little was seen to learn from)"
+        return probability, self._basis()
+
+    def _basis(self) -> str:
+        return "(by its own words and changes)"
+
+    def observe(self, visits: Visits) -> None:
+        """Remember what had changed, and what was read."""
+        super().observe(visits)
+        if self.panel_ is not None:
+            self.panel_.observe(visits)
+
+
+class RelatedExperts(SingleExpert):
+    """Visit pages that related pages, and they themselves, say have changed.
+
+    `k` experts a page, chosen by `experts` (``content``, ``cross-correlation``, ``dtw`` or ``random``) when they are first taught
+    and anew every `reselect` cycles, by what was seen in the last `n_train` cycles. Each learns from what it shows itself, and
+    from how it relates to the page, when the page changes; their weighted votes decide. All else is as with `SingleExpert`.
+
+    References: 3D of Radinsky and Bennett (2013), sections 5.3 and 8.3.
+    """
+
+    name: ClassVar[str] = "related-experts"
+    paper: ClassVar[str | None] = "3D"
+
+    def __init__(
+        self,
+        n_train: int = 50,
+        k: int = 20,
+        experts: str = "content",
+        pick: str = "coin",
+        retrain: int = 1,
+        reselect: int = 50,
+        c: float = 1.0,
+        word_scale: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_train, pick, retrain, c, word_scale, seed)
+        _require(k >= 1, f"k is {k}: a page needs an expert; without any it is single-expert")
+        _require(experts in CHOICES, f"experts is {experts!r}: they can be chosen by {', '.join(CHOICES)}")
+        _require(reselect >= 1, f"reselect is {reselect}: it is a number of cycles")
+        self.k, self.experts, self.reselect = k, experts, reselect
+
+    def _choosing(self) -> Choosing:
+        return Choosing(self.k, self.experts, self.reselect, self.seed)
+
+    def _basis(self) -> str:
+        return f"(by its own words and changes and those of up to {self.k} related pages)"
+
+
+class Outcomes:
+    """Whether each page had changed at its last `n` visits that told."""
+
+    def __init__(self, n_pages: int, n: int) -> None:
+        self._told = np.full((n_pages, n), -1, np.int8)
+        self._next = np.zeros(n_pages, np.int64)
+        self.n_known: Ints = np.zeros(n_pages, np.int64)
+        self.n_changed: Ints = np.zeros(n_pages, np.int64)
+
+    def observe(self, visits: Visits) -> None:
+        """Note the visits of a cycle; the oldest are forgotten."""
+        known = visits.changed >= 0
+        page, changed = visits.page[known], visits.changed[known]
+        place = self._next[page] % self._told.shape[1]
+        forgotten = self._told[page, place]
+        self.n_known[page] += forgotten < 0
+        self.n_changed[page] += (changed == 1).astype(np.int64) - (forgotten == 1)
+        self._told[page, place] = changed
+        self._next[page] += 1
+
+    def share(self) -> Floats:
+        """Of these visits those at which it had, with one more that is like the mean of all pages; a half if nobody knows any."""
+        n_known = int(self.n_known.sum())
+        mean = self.n_changed.sum() / n_known if n_known else 0.5
+        share: Floats = (self.n_changed + mean) / (self.n_known + 1.0)
+        return share
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)

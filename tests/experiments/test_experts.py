@@ -1,0 +1,100 @@
+"""The evaluation of experts against the plain version of the paper."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+import slow_experts as slow
+from experts.test_against_slow import N_PAGES, N_TRAIN, made_up
+from recrawl.errors import NotEnoughData
+from recrawl.experiments.experts import ExpertSettings, evaluate_contents, predictable
+from recrawl.experts.selection import choose
+
+SETTINGS = ExpertSettings(
+    n_train=N_TRAIN,
+    n_trains=(12, N_TRAIN),
+    k=3,
+    ks=(1, 3),
+    method="content",
+    methods=("content", "random"),
+    alpha=0.0,
+    n_models=2,
+    n_jobs=1,
+)
+
+
+def rows(found: object, part: str) -> dict[tuple[str, str, int, int], dict[str, float]]:
+    told = found.rows[part]  # type: ignore[attr-defined]
+    return {(row["method"], row["experts"], row["k"], row["n_train"]): row for row in told}
+
+
+def test_the_tables_are_those_of_the_plain_version() -> None:
+    contents, change, pages = made_up(11)
+    setting = slow.Setting(1, 1, N_TRAIN, 1.0, partial(slow.svm, tol=1e-5))
+    found = rows(evaluate_contents(contents, change, SETTINGS), "settings")
+    chosen = choose(contents.window(0, N_TRAIN), 3, "content")
+    judged = [page for page in range(N_PAGES) if slow.judged_times(pages, page, setting)]
+    single = [slow.accuracy(pages, p, slow.single_expert(pages, p, setting), setting) for p in judged]
+    coin = [slow.coin_accuracy(pages, p, setting) for p in judged]
+    threshold = [slow.accuracy(pages, p, slow.baseline(pages, p, setting), setting) for p in judged]
+    related = []
+    for p in judged:
+        experts, weights = chosen.of(p)
+        told = slow.multiple_experts(pages, p, experts, weights, float(chosen.own_weight[p]), setting)
+        related.append(slow.accuracy(pages, p, told, setting))
+    assert found["single-expert", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(single), abs=0.01)
+    assert found["related-experts", "content", 3, N_TRAIN]["accuracy"] == pytest.approx(np.mean(related), abs=0.01)
+    assert found["change-frequency, coin", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(coin))
+    assert found["change-frequency, threshold", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(threshold))
+
+
+def test_later_rounds_change_no_earlier_prediction() -> None:
+    contents, change, _ = made_up(11)
+    noise, until = change.copy(), 34
+    noise[:, until:] = np.random.default_rng(0).integers(0, 2, noise[:, until:].shape)
+    both = [evaluate_contents(contents.window(0, until), one[:, :until], SETTINGS).rows for one in (change, noise)]
+    assert both[0] == both[1]
+    whole = evaluate_contents(contents, noise, SETTINGS).rows["settings"]
+    assert [row["n_predictions"] for row in whole] > [row["n_predictions"] for row in both[0]["settings"]]
+
+
+def test_every_part_has_its_methods_and_the_same_rounds_for_all_of_them() -> None:
+    contents, change, _ = made_up(7)
+    found = evaluate_contents(contents, change, SETTINGS)
+    assert set(found.rows) == {"settings", "combining", "selection", "history", "number"}
+    for part in found.rows:
+        assert len({row["n_predictions"] for row in found.rows[part]}) == 1
+    assert ("related-experts", "random", 3, N_TRAIN) in rows(found, "selection")
+    assert ("related-experts", "content", 1, N_TRAIN) in rows(found, "number")
+    assert ("related-experts", "content", 3, 12) in rows(found, "history")
+    assert {"relational union", "boosting", "bagging"} <= {row["method"] for row in found.rows["combining"]}
+
+
+def test_experts_chosen_anew_vote_from_then_on_only() -> None:
+    contents, change, _ = made_up(7)
+    once = evaluate_contents(contents, change, replace(SETTINGS, parts=("settings",)))
+    often = evaluate_contents(contents, change, replace(SETTINGS, parts=("settings",), reselect=5))
+    assert once.rows["settings"][3]["accuracy"] == often.rows["settings"][3]["accuracy"]  # the page alone
+    first = evaluate_contents(
+        contents.window(0, N_TRAIN + 12), change[:, : N_TRAIN + 12], replace(SETTINGS, n_trains=(N_TRAIN,), reselect=30)
+    )
+    same = evaluate_contents(
+        contents.window(0, N_TRAIN + 12), change[:, : N_TRAIN + 12], replace(SETTINGS, n_trains=(N_TRAIN,))
+    )
+    assert first.rows == same.rows  # too short for a second choice
+
+
+def test_pages_that_hardly_alternate_and_short_histories_are_named() -> None:
+    contents, change, _ = made_up(5)
+    quiet = np.zeros_like(change)
+    assert len(predictable(quiet, 0.3)) == 0
+    with pytest.raises(NotEnoughData, match="alternates"):
+        evaluate_contents(contents, quiet, ExpertSettings(n_train=10, n_trains=(10,)))
+    with pytest.raises(NotEnoughData, match="44 rounds"):
+        evaluate_contents(contents, change, ExpertSettings())
+    late = change.copy()
+    late[:, N_TRAIN - 1 :] = -1
+    with pytest.raises(NotEnoughData, match="nothing can be judged"):
+        evaluate_contents(contents, late, SETTINGS)
