@@ -25,7 +25,8 @@ CORPORA = {
     ),
 }
 SLOW = ("predicted-count", "predicted-probability", "predicted-presence", "predicted-rate")  # minutes each
-NAMES = tuple(policy.name for policy in ALL if policy.name not in (*SLOW, "brute-force"))
+UNUSED = (*SLOW, "brute-force", "freshness-oracle")
+NAMES = tuple(policy.name for policy in ALL if policy.name not in UNUSED and not policy.needs_words)
 
 
 def table(data: Path, name: str) -> Iterator[str]:

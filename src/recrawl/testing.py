@@ -154,9 +154,10 @@ def choices(policy: Policy, case: Case) -> Iterator[Choice]:
     _observe(policy, crawler.first.visits)
     for cycle in range(1, case.world.n_cycles + 1):
         budget = case.budgets[(cycle - 1) % len(case.budgets)]
-        before = _bytes((crawler.pages, budget))
+        before = _bytes((crawler.pages, crawler.pages.words, budget))
         choice = policy.choose(crawler.pages, budget, moment(int(case.world.time[cycle])))
-        assert _bytes((crawler.pages, budget)) == before, f"cycle {cycle}: `choose` changed the pages or the budget"
+        after = _bytes((crawler.pages, crawler.pages.words, budget))
+        assert after == before, f"cycle {cycle}: `choose` changed the pages or the budget"
         check_choice(choice, crawler.pages, budget)
         yield choice
         _observe(policy, crawler.visit(choice.page).visits)

@@ -18,7 +18,7 @@ from recrawl.world import FAILED, GONE, NOTHING
 NAMES = [policy.name for policy in ALL]
 N_GENERATED = 10_000
 #: So that short histories train, and forget; and a small tree where a policy would train a large model.
-QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "learner": "small-tree"}
+QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
 
 
 def small_tree(task: Task) -> Any:

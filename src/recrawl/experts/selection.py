@@ -56,6 +56,10 @@ def choose(
     pages that are most similar in their last words, over the `n_words` heaviest words of the page; DTW within a `band` of rounds.
     """
     n_pages, n_rounds = contents.shape
+    if method not in METHODS:
+        raise ValueError(f"no way to choose experts is called {method!r}; there are {', '.join(METHODS)}")
+    if n_pages < 2:
+        return Experts(np.empty((n_pages, 0), np.int32), np.empty((n_pages, 0)), np.ones(n_pages))
     if method == "random":
         return _random(n_pages, k, seed)
     if method == "graph":
@@ -67,12 +71,10 @@ def choose(
     page, expert = candidates(contents, n_rounds, n_candidates)
     series = word_series(contents, 0, n_rounds, n_words)
     itself = np.arange(n_pages)
-    if method == "cross-correlation":
-        similarity, own = cross_correlation(series, page, expert), cross_correlation(series, itself, itself)
-    elif method == "dtw":
+    if method == "dtw":
         similarity, own = warped(series, page, expert, band), warped(series, itself, itself, band)
     else:
-        raise ValueError(f"no way to choose experts is called {method!r}; there are {', '.join(METHODS)}")
+        similarity, own = cross_correlation(series, page, expert), cross_correlation(series, itself, itself)
     neighbour, weight = most_similar(page, expert, similarity, k, n_pages)
     # What moves against the page would vote against what it sees.
     return Experts(np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0), np.maximum(own, 0.0))

@@ -264,7 +264,7 @@ def _read(
                 length += counts[j]
             for j in range(indptr[at], indptr[at + 1]):
                 row = row_of[indices[j]]
-                if row >= 0:
+                if row >= 0 and length > 0:
                     values[row, t] = np.float64(counts[j]) / length * factor[indices[j]]
         for row in range(start[i], start[i + 1]):
             row_of[word[row]] = -1

@@ -133,7 +133,8 @@ class Situation:
 def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step = lambda what: None) -> Situation:
     """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself."""
     on_step("the past, cycle by cycle")
-    world = record(history, every, everything=True, n_related=N_RELATED if policy.needs_related else 0)
+    n_related = N_RELATED if policy.needs_related else 0
+    world = record(history, every, everything=True, n_related=n_related, with_words=policy.needs_words)
     crawler = Crawler(world, policy.needs_updates)
     expectation, changes = Expectation(world.n_pages), ChangeExpectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)

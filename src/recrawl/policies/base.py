@@ -49,9 +49,10 @@ class Pages:
     n_failures: Ints  # in a row, up to now
     is_gone: Flags  # its last answer was 404 or 410
     related: Related | None = None  # pages with similar text, if texts are known
-    words: sparse.csr_matrix | None = (
-        None  # counts of the words of every text that `Visits.text` may name, if asked for
-    )
+
+    def __post_init__(self) -> None:
+        # Counts of the words of every text that `Visits.text` may name, if asked for: a table of its own, not one entry a page.
+        self.words: sparse.csr_matrix | None = None
 
     @classmethod
     def unseen(
@@ -60,7 +61,9 @@ class Pages:
         """Pages that nobody has visited yet."""
         n = len(site)
         visits, answers, failures = (np.zeros(n, np.int64) for _ in range(3))
-        return cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related, words)
+        pages = cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related)
+        pages.words = words
+        return pages
 
     def __len__(self) -> int:
         return len(self.site)
