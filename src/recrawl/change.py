@@ -211,7 +211,9 @@ def chi_squared(counts: sparse.csr_matrix, before: Ints, after: Ints, min_expect
     column, however small that is. 5 is the textbook's rule; by default every word counts by itself, as the paper tells of no
     pooling. Words a history does not keep (it keeps the most frequent of a text, and not how many there were) form no column.
 
-    A text against itself, or a table of a single column, has p = 1; a text without words against one with words has p = 0.
+    A text against itself, or a table of a single column, has p = 1; a text without words against one with words has p = 0. Words
+    that occur once say little: two texts of 300 different words each, none in common, have p = 0.48, and with every word twice
+    2e-42. Where pages are that short or that varied, `Digest` and `Shingles` are the better notions.
 
     >>> texts = sparse.csr_matrix([[30, 10, 0], [10, 30, 0], [30, 9, 1]])
     >>> chi_squared(texts, np.array([0, 0]), np.array([1, 2])).round(4).tolist()

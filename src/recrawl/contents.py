@@ -72,13 +72,16 @@ def contents_of(
     """What the pages of a history said, round by round.
 
     `min_share` leaves out pages whose words are known in fewer rounds than that; one round is needed in any case. Of several
-    visits of a page in a round the last one that showed it counts.
+    visits of a page in a round the last one whose words are known counts.
     """
     timeline = history.timeline
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     rounds = rounds_of(timeline, every)
-    chosen = last_in_round(timeline, rounds)
+    worded = np.asarray(timeline.rows["terms"].is_valid())[np.maximum(timeline.latest, 0)] & (timeline.latest >= 0)
+    chosen = last_in_round(timeline, rounds, worded)
+    if not len(chosen):
+        raise NotEnoughData("the words of no page are known in this history; import visits with text, terms or html")
     shown, of_round = timeline.select(chosen), rounds.of_visit[chosen]
     terms = shown.rows["terms"].fill_null(0).to_numpy()
     pages, row = np.unique(shown.page, return_inverse=True)
@@ -90,10 +93,9 @@ def contents_of(
     digest[row, of_round] = shown.rows["text"].fill_null(0).to_numpy()
     enough = known.sum(axis=1) >= max(1.0, min_share * shape[1] - 1e-9)
     if not enough.any():
-        what = "the words of no page" if not known.any() else f"no page whose words are known in {min_share:.0%} of"
         raise NotEnoughData(
-            f"{what} the {shape[1]} rounds {'is known in any of' if not known.any() else 'is'} in this history; import "
-            "visits with text, terms or html" + (", or ask for fewer with --min-share" if known.any() else "")
+            f"the words of no page are known in {min_share:.0%} of the {shape[1]} rounds; ask for fewer with --min-share, or for "
+            "longer rounds with --every"
         )
     return _carried(
         history, pages[enough], rounds.ends, stored[enough], known[enough], baseline[enough], digest[enough]

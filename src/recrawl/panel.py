@@ -200,9 +200,10 @@ def build(history: History, every: str | timedelta | Sequence[datetime] = "crawl
     return _fill(history, timeline.select(chosen), rounds, rounds.of_visit[chosen])
 
 
-def last_in_round(timeline: Timeline, rounds: Rounds) -> Ints:
-    """The last successful visit of every page in every round, in order of page and time."""
-    seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (rounds.of_visit >= 0))
+def last_in_round(timeline: Timeline, rounds: Rounds, counts: NDArray[np.bool_] | None = None) -> Ints:
+    """The last successful visit of every page in every round (of those that count), in order of page and time."""
+    usable = (timeline.outcome <= Outcome.UNCHANGED) & (rounds.of_visit >= 0)
+    seen = np.flatnonzero(usable if counts is None else usable & counts)
     page, of_round = timeline.page[seen], rounds.of_visit[seen]
     last = np.append((np.diff(page) != 0) | (np.diff(of_round) != 0), True)[: len(seen)]
     chosen: Ints = seen[last]

@@ -8,8 +8,16 @@ import pytest
 
 import slow_experts as slow
 from experts.test_against_slow import N_PAGES, N_TRAIN, made_up
+from recrawl.contents import Contents
 from recrawl.errors import NotEnoughData
-from recrawl.experiments.experts import ExpertSettings, evaluate_contents, predictable
+from recrawl.experiments.experts import (
+    ExpertSettings,
+    Judged,
+    choices,
+    evaluate_contents,
+    judgements,
+    predictable,
+)
 from recrawl.experts.selection import choose
 
 SETTINGS = ExpertSettings(
@@ -50,14 +58,29 @@ def test_the_tables_are_those_of_the_plain_version() -> None:
     assert found["change-frequency, threshold", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(threshold))
 
 
-def test_later_rounds_change_no_earlier_prediction() -> None:
+def told(contents: Contents, change: np.ndarray, settings: ExpertSettings) -> list[Judged]:
+    pages = np.arange(N_PAGES)
+    return list(judgements(contents, change, pages, choices(contents, settings), settings.n_trains, settings))
+
+
+@pytest.mark.parametrize("reselect", [None, 6])
+@pytest.mark.parametrize("method", ["content", "cross-correlation"])
+def test_noise_in_later_rounds_changes_no_earlier_prediction(method: str, reselect: int | None) -> None:
     contents, change, _ = made_up(11)
-    noise, until = change.copy(), 34
-    noise[:, until:] = np.random.default_rng(0).integers(0, 2, noise[:, until:].shape)
-    both = [evaluate_contents(contents.window(0, until), one[:, :until], SETTINGS).rows for one in (change, noise)]
-    assert both[0] == both[1]
-    whole = evaluate_contents(contents, noise, SETTINGS).rows["settings"]
-    assert [row["n_predictions"] for row in whole] > [row["n_predictions"] for row in both[0]["settings"]]
+    settings = replace(SETTINGS, method=method, methods=(method, "random"), reselect=reselect)
+    random, last = np.random.default_rng(0), 30
+    noisy, texts = change.copy(), contents.text.copy()
+    noisy[:, last + 1 :] = random.integers(0, 2, noisy[:, last + 1 :].shape)
+    texts[:, last + 1 :] = random.integers(0, contents.counts.shape[0], texts[:, last + 1 :].shape)
+    before, after = told(contents, change, settings), told(replace(contents, text=texts), noisy, settings)
+    differ_later = False
+    for one, other in zip(before, after, strict=True):
+        for key, decisions in one.told.items():
+            assert np.array_equal(decisions[: last + 1], other.told[key][: last + 1], equal_nan=True), key
+            differ_later |= not np.array_equal(decisions, other.told[key], equal_nan=True)
+        for n, share in one.share.items():
+            assert np.array_equal(share[: last + 1], other.share[n][: last + 1], equal_nan=True)
+    assert differ_later
 
 
 def test_every_part_has_its_methods_and_the_same_rounds_for_all_of_them() -> None:
@@ -74,16 +97,15 @@ def test_every_part_has_its_methods_and_the_same_rounds_for_all_of_them() -> Non
 
 def test_experts_chosen_anew_vote_from_then_on_only() -> None:
     contents, change, _ = made_up(7)
-    once = evaluate_contents(contents, change, replace(SETTINGS, parts=("settings",)))
-    often = evaluate_contents(contents, change, replace(SETTINGS, parts=("settings",), reselect=5))
-    assert once.rows["settings"][3]["accuracy"] == often.rows["settings"][3]["accuracy"]  # the page alone
-    first = evaluate_contents(
-        contents.window(0, N_TRAIN + 12), change[:, : N_TRAIN + 12], replace(SETTINGS, n_trains=(N_TRAIN,), reselect=30)
-    )
-    same = evaluate_contents(
-        contents.window(0, N_TRAIN + 12), change[:, : N_TRAIN + 12], replace(SETTINGS, n_trains=(N_TRAIN,))
-    )
-    assert first.rows == same.rows  # too short for a second choice
+    settings = replace(SETTINGS, parts=("settings",), k=2, ks=(2,))
+    once, often = told(contents, change, settings), told(contents, change, replace(settings, reselect=8))
+    second = N_TRAIN - 1 + 8
+    key = ("related-experts", "content", 2, N_TRAIN)
+    for one, other in zip(once, often, strict=True):
+        assert np.array_equal(one.told[key][:second], other.told[key][:second], equal_nan=True)
+    assert any(
+        not np.array_equal(a.told[key], b.told[key], equal_nan=True) for a, b in zip(once, often, strict=True)
+    )  # some page has other experts, or other weights, by then
 
 
 def test_pages_that_hardly_alternate_and_short_histories_are_named() -> None:

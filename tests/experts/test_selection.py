@@ -70,6 +70,20 @@ def test_random_experts_are_distinct_and_never_the_page_itself(history: History)
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_page_without_words_so_far_is_its_own_expert_at_least(method: str, tmp_path: Path) -> None:
+    made = History.create(tmp_path / "history")
+    for day in range(4):
+        at = START + timedelta(days=day)
+        made.add([Visit(url=f"https://e.org/{i}", at=at, terms={"x": day + i + 1, "y": 2}) for i in range(3)])
+    made.add([Visit(url="https://e.org/late", at=START + timedelta(days=3), terms={"z": 1})])
+    contents = contents_of(made, "1d").window(0, 3)
+    late = int(np.flatnonzero(contents.text[:, -1] < 0)[0])
+    found = choose(contents, 2, method, links=sparse.csr_array((4, 4), dtype=np.int8))
+    assert found.own_weight[late] > 0
+    assert found.own_weight.min() >= 0
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_single_page_has_no_experts(method: str, tmp_path: Path) -> None:
     made = History.create(tmp_path / "history")
     made.add([Visit(url="https://e.org/", at=START + timedelta(days=d), terms={"x": d + 1}) for d in range(3)])

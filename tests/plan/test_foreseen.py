@@ -69,7 +69,7 @@ def test_predictions_are_kept_until_visits_come(made: tuple[History, Path], tmp_
     assert (
         again.expectation.expect(again.pages, NOW)[0].tolist() == first.expectation.expect(first.pages, NOW)[0].tolist()
     )
-    newest = history.visit_times().max().astype(datetime).replace(tzinfo=UTC)
+    newest = datetime.fromtimestamp(int(history.timeline.at.max()) / 1e6, UTC)
     history.add([Visit(url="https://new.example/", at=newest + timedelta(hours=1), links=["https://new.example/a"])])
     later = foresee(History.open(tmp_path / "history"), model, on_note=notes.append)
     assert len([note for note in notes if "anew" in note]) == 2

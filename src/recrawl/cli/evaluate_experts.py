@@ -46,7 +46,7 @@ AlphaOption = Annotated[
     ),
 ]
 WordScaleOption = Annotated[
-    float, _option("--word-scale", "Weight of the words among the features of an expert.", min=0.0)
+    float, _option("--word-scale", "Weight of the words among the features of an expert.", min=0.0, max=1e6)
 ]
 COption = Annotated[
     str, _option("--c", "C of the machines; of several, always the one that was right most often so far.")

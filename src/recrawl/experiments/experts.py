@@ -104,24 +104,23 @@ def evaluate_contents(
     """The same for what some pages said and how they changed; `links` tells those between the pages up to the last round given."""
     lengths = _lengths(contents, settings)
     pages = predictable(changed, settings.alpha)
-    found = _described(contents, changed, pages, settings)
     if settings.most_pages is not None and len(pages) > settings.most_pages:
         pages = np.sort(np.random.default_rng(settings.seed).choice(pages, settings.most_pages, replace=False))
-        found.n_predicted = len(pages)
+    found = _described(contents, changed, pages, settings)
     if lengths != settings.n_trains and "history" in settings.parts:
         found.notes.append(
             f"the history has {contents.shape[1]} rounds: too few to learn from more than {max(lengths)}"
         )
-    examples = Examples(contents, changed, l=settings.l, sigma=settings.sigma, word_scale=settings.word_scale)
+    if "combining" in settings.parts and (len(settings.cs) > 1 or settings.reselect):
+        found.notes.append("union, bagging and boosting use the first C and the experts chosen first")
     on_step("choosing experts")
-    names = [name for name in _methods_needed(settings) if name != "graph" or links is not None]
-    chosen = {name: _chosen(contents, name, settings, links) for name in names}
+    chosen = choices(contents, settings, links)
     for name, one in chosen.items():
         usual = np.median([(one[0][1].neighbour[page] >= 0).sum() for page in pages])
         if usual < min(settings.k, contents.shape[0] - 1):
             found.notes.append(f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts")
     on_step("predicting")
-    judged = list(_each(examples, pages, chosen, lengths, settings, on_page))
+    judged = list(judgements(contents, changed, pages, chosen, lengths, settings, on_page))
     found.rows = {part: list(_rows(part, judged, settings, lengths)) for part in settings.parts}
     return found
 
@@ -167,18 +166,22 @@ def _methods_needed(settings: ExpertSettings) -> list[str]:
     return list(dict.fromkeys((settings.method, *others)))
 
 
-def _chosen(
-    contents: Contents, method: str, settings: ExpertSettings, links: Callable[[Contents], sparse.csr_array] | None
-) -> list[tuple[int, Experts]]:
-    """The experts from a round on, by what was seen before it."""
+def choices(
+    contents: Contents, settings: ExpertSettings, links: Callable[[Contents], sparse.csr_array] | None = None
+) -> dict[str, list[tuple[int, Experts]]]:
+    """For every way to choose: the experts from a round on, by what was seen up to it."""
     n_rounds, k = contents.shape[1], max(settings.k, *settings.ks)
     first = settings.n_train - 1
     times = [first] if settings.reselect is None else range(first, n_rounds, settings.reselect)
-    found = []
-    for time in times:
-        past = contents.window(0, time + 1)
-        linked = links(past) if links is not None and method == "graph" else None
-        found.append((time, choose(past, k, method, links=linked, seed=settings.seed)))
+    found: dict[str, list[tuple[int, Experts]]] = {}
+    for name in _methods_needed(settings):
+        if name == "graph" and links is None:
+            continue
+        found[name] = []
+        for time in times:
+            past = contents.window(0, time + 1)
+            linked = links(past) if links is not None and name == "graph" else None
+            found[name].append((time, choose(past, k, name, links=linked, seed=settings.seed)))
     return found
 
 
@@ -192,15 +195,17 @@ class Judged:
     share: dict[int, Floats]  # n → the frequency of changes
 
 
-def _each(
-    examples: Examples,
+def judgements(
+    contents: Contents,
+    changed: Changes,
     pages: NDArray[np.int64],
     chosen: dict[str, list[tuple[int, Experts]]],
     lengths: Sequence[int],
     settings: ExpertSettings,
-    on_page: Callable[[int, int], None],
+    on_page: OnPage = lambda done, of: None,
 ) -> Iterator[Judged]:
-    """The pages one after another, several at a time: the machines need no interpreter."""
+    """What is said of the pages, one after another; several are worked on at a time: the machines need no interpreter."""
+    examples = Examples(contents, changed, l=settings.l, sigma=settings.sigma, word_scale=settings.word_scale)
     with ThreadPoolExecutor(settings.n_jobs) as pool:
         work = [pool.submit(_judged, examples, int(page), chosen, lengths, settings) for page in pages]
         try:
@@ -304,7 +309,7 @@ def _rows(part: str, judged: list[Judged], settings: ExpertSettings, lengths: Se
             n - 1,
         )
     elif part == "history":
-        start = max(lengths) - 1  # the same rounds for all
+        start = max(*lengths, n) - 1  # the same rounds for all
         for length in lengths:
             three = (RELATED, main, k, length)
             yield from _compared(judged, length, [(SINGLE, "", 0, length), three], three, start)

@@ -1,7 +1,8 @@
 """Which pages are the experts of a page: linked ones, similar ones, those whose words move alike; or any, to compare with.
 
 Radinsky and Bennett (2013), section 6. Whoever chooses sees the rounds of the contents that it is given and nothing later. The page
-itself is always one more expert (section 5.3.1); it votes with the weight that the same measure gives it beside itself.
+itself is always one more expert (section 5.3.1). The paper does not give its weight: here it is what the same measure says of the
+page beside itself; with DTW, whose distance of a page from itself is always 0, as much as its nearest expert has.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from sklearn.preprocessing import normalize
 
 from recrawl.contents import Contents
 from recrawl.experts.correlation import cross_correlation
-from recrawl.experts.series import candidates, most_similar, word_series
+from recrawl.experts.series import COSINES, best_columns, candidates, most_similar, word_series
 from recrawl.experts.warping import warped
 from recrawl.history import History
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 METHODS = ("cross-correlation", "dtw", "content", "graph", "random")
-_AT_ONCE = 2_000  # pages whose similarity to all others is held at once
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,15 @@ def choose(
     series = word_series(contents, 0, n_rounds, n_words)
     itself = np.arange(n_pages)
     if method == "dtw":
-        similarity, own = warped(series, page, expert, band), warped(series, itself, itself, band)
+        neighbour, weight = most_similar(page, expert, warped(series, page, expert, band), k, n_pages)
+        own = weight.max(axis=1)
     else:
-        similarity, own = cross_correlation(series, page, expert), cross_correlation(series, itself, itself)
-    neighbour, weight = most_similar(page, expert, similarity, k, n_pages)
-    # What moves against the page would vote against what it sees.
-    return Experts(np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0), np.maximum(own, 0.0))
+        neighbour, weight = most_similar(page, expert, cross_correlation(series, page, expert), k, n_pages)
+        own = cross_correlation(series, itself, itself)
+    # What moves against the page would vote against what it sees. Where nobody is left, the page itself decides.
+    neighbour, weight = np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0)
+    own = np.where((own <= 0) & ~weight.any(axis=1), 1.0, np.maximum(own, 0.0))
+    return Experts(neighbour, weight, own)
 
 
 def _random(n_pages: int, k: int, seed: int) -> Experts:
@@ -93,17 +96,17 @@ def _similar(contents: Contents, k: int) -> Experts:
     """By the cosine of their words when last seen (section 6.2)."""
     empty = sparse.csr_matrix((1, contents.counts.shape[1]), dtype=contents.counts.dtype)
     words = normalize(sparse.vstack([contents.counts, empty], format="csr")[contents.text[:, -1]])
-    n_pages = len(contents.page)
-    k = min(k, max(n_pages - 1, 0))
-    neighbour, weight = np.full((n_pages, k), -1, np.int32), np.zeros((n_pages, k))
-    for start in range(0, n_pages, _AT_ONCE):
-        cosine = (words[start : start + _AT_ONCE] @ words.T).toarray()
-        cosine[np.arange(len(cosine)), start + np.arange(len(cosine))] = -1.0
-        nearest = np.argsort(-cosine, axis=1, kind="stable")[:, :k]
-        near = np.take_along_axis(cosine, nearest, axis=1)
-        neighbour[start : start + _AT_ONCE] = np.where(near > 0, nearest, -1)
-        weight[start : start + _AT_ONCE] = np.maximum(near, 0.0)
-    return Experts(neighbour, weight, np.ones(n_pages))
+    n_pages, k = len(contents.page), min(k, len(contents.page) - 1)
+    pages, experts, similar = [], [], []
+    for start in range(0, n_pages, step := max(1, COSINES // n_pages)):
+        cosine = (words[start : start + step] @ words.T).toarray()
+        page, expert = best_columns(cosine, start, k)
+        pages.append(page)
+        experts.append(expert)
+        similar.append(cosine[page - start, expert])
+    near = np.concatenate(similar)
+    neighbour, weight = most_similar(np.concatenate(pages), np.concatenate(experts), near, k, n_pages)
+    return Experts(np.where(weight > 0, neighbour, -1).astype(np.int32), weight, np.ones(n_pages))
 
 
 def _linked(links: sparse.csr_array, k: int) -> Experts:

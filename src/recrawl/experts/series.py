@@ -30,7 +30,7 @@ Score = Callable[
 
 N_WORDS = 50
 N_CANDIDATES = 100
-_COSINES = 1 << 24  # of one block: 128 MB
+COSINES = 1 << 24  #: of one block: 128 MB
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def candidates(contents: Contents, until: int | None = None, n: int = N_CANDIDAT
     length = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).reshape(-1))
     unit = sparse.diags_array(1 / np.where(length > 0, length, 1)).tocsr() @ weights
     others = unit.T.tocsr()
-    step = max(1, _COSINES // n_pages)
-    found = [_best_columns((unit[at : at + step] @ others).toarray(), at, n) for at in range(0, n_pages, step)]
+    step = max(1, COSINES // n_pages)
+    found = [best_columns((unit[at : at + step] @ others).toarray(), at, n) for at in range(0, n_pages, step)]
     return np.concatenate([page for page, _ in found]), np.concatenate([expert for _, expert in found])
 
 
@@ -222,7 +222,7 @@ def _idf(shown: sparse.csr_matrix) -> Floats:
     return idf
 
 
-def _best_columns(cosine: Floats, first: int, n: int) -> Pairs:
+def best_columns(cosine: Floats, first: int, n: int) -> Pairs:
     """The n highest of every row without those of pages with themselves, lower columns first among equals."""
     own = np.arange(len(cosine))
     cosine[own, first + own] = -1.0

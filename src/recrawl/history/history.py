@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from numpy.typing import NDArray
 
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.keys import Ints
@@ -92,11 +91,6 @@ class History:
             return build(rows, LinkSets.from_table(self.store.read("link_sets")))
         except TooSlim:
             return self.timeline
-
-    def visit_times(self) -> NDArray[np.datetime64]:
-        """When each row of a visit was made, in no order: the quickest way to see whether visits have come."""
-        times: NDArray[np.datetime64] = self.store.read("visits", ["at"], self._until())["at"].to_numpy()
-        return times
 
     def _until(self) -> ds.Expression | None:
         if self.until is None:

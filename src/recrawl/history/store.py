@@ -99,7 +99,7 @@ class Store:
         """Rows of one table, as they stand on disk."""
         try:
             return _despite_compaction(
-                lambda: ds.dataset(self._files(name), schema=_WIDE[name]).to_table(columns=columns, filter=where)
+                lambda: ds.dataset(self.files(name), schema=_WIDE[name]).to_table(columns=columns, filter=where)
             )
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
@@ -110,12 +110,12 @@ class Store:
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
         return _despite_compaction(
-            lambda: {name: sum(os.path.getsize(file) for file in self._files(name)) for name in TABLES}
+            lambda: {name: sum(os.path.getsize(file) for file in self.files(name)) for name in TABLES}
         )
 
     def n_files(self) -> dict[str, int]:
         """Live data files per table."""
-        return {name: len(self._files(name)) for name in TABLES}
+        return {name: len(self.files(name)) for name in TABLES}
 
     def compact(self) -> None:
         """Rewrite every table sorted and without repeated rows, and delete the files this makes superfluous.
@@ -160,7 +160,8 @@ class Store:
     def _is_there(self, name: str) -> bool:
         return name not in LATER or DeltaTable.is_deltatable(str(self.folder / name))
 
-    def _files(self, name: str) -> list[str]:
+    def files(self, name: str) -> list[str]:
+        """The files that make up a table now; none where it was never written."""
         return self._open(name).file_uris() if self._is_there(name) else []
 
     def _append_missing(self, name: str, key: str, rows: pa.Table | None) -> None:

@@ -106,6 +106,8 @@ def _mixed(fit: NDArray[np.float32], shares: Floats, probability: Floats, which:
     for page in range(len(fit)):
         best, total, changed = fit[page][shares > 0].max(), 0.0, 0.0
         for rate in range(len(shares)):
+            if shares[rate] <= 0:
+                continue  # it may fit better than all that there are, and then its weight would be 0 times infinity
             weight = shares[rate] * np.exp(fit[page, rate] - best)
             total += weight
             changed += weight * probability[which[page], rate]

@@ -83,12 +83,13 @@ def foresee(
 ) -> Situation:
     """All pages as a stored model sees them."""
     on_step("the model's predictions")
-    predictor, rows = load(model), _kept(history, model)
+    predictor, key = load(model), _key(history, model)  # before anything is read: what comes later makes it old
+    rows = _kept(history, key)
     if rows is None:
         on_note("predicting anew: these visits were not yet there when this model last predicted")
         rows = _predicted(history, predictor, model, on_step, on_note)
         if history.until is None:
-            _keep(history, model, rows)
+            _keep(history, key, rows)
     else:
         check_fits(predictor, rows["page"].to_numpy(), model)
     columns = {name: rows[name].to_numpy() for name in rows.column_names if name != "url"}
@@ -148,16 +149,15 @@ def _told(told: Prediction) -> dict[str, NDArray[Any]]:
 
 def _key(history: History, model: str | Path) -> bytes:
     """What predictions rest on: the model and the visits."""
-    at = history.visit_times()
-    digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
-    return f"{digest} {len(at)} {at.max().astype(np.int64) if len(at) else 0}".encode()
+    files = "\n".join([str(history.until), *sorted(history.store.files("visits"))])
+    return hashlib.sha256(Path(model).read_bytes() + files.encode()).hexdigest().encode()
 
 
-def _kept(history: History, model: str | Path) -> pa.Table | None:
+def _kept(history: History, key: bytes) -> pa.Table | None:
     """The predictions that were kept, if they are of this model and no visit came since."""
     path = history.store.folder / FILE
     try:
-        if (pq.read_schema(path).metadata or {}).get(b"of") != _key(history, model):
+        if (pq.read_schema(path).metadata or {}).get(b"of") != key:
             return None
         rows = pq.read_table(path)
         return rows if set(rows.column_names) == COLUMNS else None
@@ -165,11 +165,11 @@ def _kept(history: History, model: str | Path) -> pa.Table | None:
         return None
 
 
-def _keep(history: History, model: str | Path, rows: pa.Table) -> None:
+def _keep(history: History, key: bytes, rows: pa.Table) -> None:
     path = history.store.folder / FILE
     beside = path.with_suffix(f".{os.getpid()}")
     try:
-        pq.write_table(rows.replace_schema_metadata({b"of": _key(history, model)}), beside, compression="zstd")
+        pq.write_table(rows.replace_schema_metadata({b"of": key}), beside, compression="zstd")
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
