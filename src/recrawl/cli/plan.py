@@ -184,12 +184,14 @@ def _gains(made: Plan, links: float, changed: float) -> str:
 
 def _by_budget(made: Plan) -> str:
     """What half and twice the budget would bring, and one page more."""
+    import numpy as np
+
     links, changed = made.links_by_budget, made.changed_by_budget
     budgets = sorted({max(1, round(len(made) * share)) for share in (0.5, 1, 2)})
     ends = [min(budget, len(links)) - 1 for budget in budgets]
-    shown = ", ".join(
-        f"{budget:,} pages: {_gains(made, links[end], changed[end])}" for budget, end in zip(budgets, ends, strict=True)
-    )
+    totals = {len(made): (float(made.expected.sum()), float(np.nansum(made.probability_changed)))}  # as chosen with it
+    gains = [totals.get(budget) or (links[end], changed[end]) for budget, end in zip(budgets, ends, strict=True)]
+    shown = ", ".join(f"{budget:,} pages: {_gains(made, *gain)}" for budget, gain in zip(budgets, gains, strict=True))
     more = _gains(made, made.at_cut(links), made.at_cut(changed))
     return f"expected by budget: {shown}; one page more would bring {more}"
 

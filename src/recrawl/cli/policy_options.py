@@ -25,7 +25,10 @@ def made_policies(names: str, given: Sequence[str] = (), **common: Any) -> list[
     known = [policy.name for policy in policies.ALL]
     wanted = known if names.strip() == "all" else _listed("--policies", names)
     for name in wanted:
-        policies.named(name)  # so that an unknown name is told before anything else
+        try:
+            policies.named(name)  # so that an unknown name is told before anything else
+        except policies.UnknownPolicy as error:
+            raise typer.BadParameter(str(error)) from None
     special = _settings(given, wanted)
     useful = {key: value for key, value in common.items() if value is not None}
     return [_made(name, {**useful, **special.get(name, {})}) for name in wanted]

@@ -83,6 +83,8 @@ def _table(found: list[Any]) -> None:
     table = Table(*header, pad_edge=False)
     for column in range(2, len(header)):
         table.columns[column].justify = "right"
+    for column in (0, 1):
+        table.columns[column].no_wrap, table.columns[column].overflow = False, "fold"  # an id that is cut names nothing
     for one in found:
         table.add_row(
             one.plan,

@@ -70,15 +70,15 @@ def tune(
 
         found = run(world, Budget(budget_pages(budget, world.n_pages)[0]), chosen, window, seed, workers, on_cycles)
     told = found.record(every)
-    if not dry_run:
+    if not dry_run and not found.is_tie:
         recommend(opened.store.folder, told)
     if json:
         print_json(told)
         return
-    _show(found, world.n_pages, dry_run)
+    _show(found, world.n_pages, every, dry_run)
 
 
-def _show(found: Any, n_pages: int, dry_run: bool) -> None:
+def _show(found: Any, n_pages: int, every: str, dry_run: bool) -> None:
     screen = console()
 
     def say(text: str) -> None:
@@ -91,9 +91,15 @@ def _show(found: Any, n_pages: int, dry_run: bool) -> None:
     for run in found.runs:
         coverage = summarise(run).coverage
         say(f"  {run.policy:24} {'–' if coverage is None else f'{coverage:.3f}'}")
-    for margin in (found.against_next, found.against_round_robin):
+    if found.is_tie:
+        say(
+            "all of them found the same, so none is recommended: with so few fetches and cycles hardly a page is seen twice"
+        )
+        return
+    margins = (found.against_next, found.against_round_robin)
+    for margin in margins if found.against_next != found.against_round_robin else margins[:1]:
         if margin is not None and margin.difference is not None:
             interval = "" if margin.low is None else f" (95% between {margin.low:+.3f} and {margin.high:+.3f})"
             say(f"{best.policy} is {margin.difference:+.3f} from {margin.against}{interval}")
-    end = "not kept (--dry-run)" if dry_run else "recrawl plan will use it"
+    end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {every} will use it"
     say(f"recommended: {best.policy}; {end}")

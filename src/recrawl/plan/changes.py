@@ -54,6 +54,10 @@ class ChangeExpectation:
         self.n_changed[page] += changed
         self._shares = None
 
+    def seen_at(self, last_visit: Ints) -> None:
+        """The pages were last seen when they were last visited at the latest, not when the cycle ended."""
+        self._seen = np.minimum(self._seen, last_visit)
+
     @property
     def shares(self) -> Floats:
         """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from recrawl.errors import RecrawlError
-from recrawl.plan.make import Request, Situation, budget_of, reasons
+from recrawl.plan.make import Request, Situation, budget_of, expected_of, reasons
 from recrawl.policies.base import NEVER, Cause, moment
 from recrawl.policies.pairs import PairTable
 from recrawl.urls import page_id
@@ -69,7 +69,10 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     rank = np.flatnonzero(everything.page == page)
     cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
     picked = page in set(choice.page.tolist())
-    expected, probability = (values[0] for values in situation.expectation.expect(pages, now, np.array([page])))
+    by_past, likely = situation.expectation.expect(pages, now)
+    expected, probability = by_past[page], likely[page]
+    if len(rank):  # what the plan itself would show
+        expected = expected_of(everything, by_past, situation.expectation.size)[rank[0]]
     (changed,), changes = situation.changed(now, np.array([page])), situation.changes
     waited = float(pages.age_hours(now)[page])
     rival = int(choice.overlaps[page]) if choice.overlaps is not None and cause is Cause.OVERLAP else -1

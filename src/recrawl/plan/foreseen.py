@@ -86,7 +86,7 @@ def foresee(
     predictor, key = load(model), _key(history, model)  # before anything is read: what comes later makes it old
     rows = _kept(history, key)
     if rows is None:
-        on_note("predicting anew: these visits were not yet there when this model last predicted")
+        on_note("predicting first: no predictions of this model with these visits are kept yet")
         rows = _predicted(history, predictor, model, on_step, on_note)
         if history.until is None:
             _keep(history, key, rows)

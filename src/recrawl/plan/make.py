@@ -150,6 +150,12 @@ def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step
             one.observe(found.visits)
         gained = found.visits.page[found.visits.n_new_since > 0]
         last_change[gained] = world.time[cycle]
+    # Cycles end later than most of their visits: what a page waited counts from its own.
+    timeline = history.slim_timeline
+    last_visit = timeline.at[timeline.page_start[1:] - 1][np.searchsorted(timeline.pages, world.page)]
+    crawler.pages.last_visit[:] = last_visit
+    changes.seen_at(last_visit)
+    last_change = np.minimum(last_change, last_visit)
     gaps = np.diff(world.time) / 3.6e9
     usual = float(np.median(gaps)) if len(gaps) else 24.0
     return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual, changes)
@@ -208,7 +214,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         page=situation.page[choice.page],
         url=url,
         host=[urls.host(text) for text in url.to_pylist()],
-        expected=_expected(choice, expected, size),
+        expected=expected_of(choice, expected, size),
         probability=probability[choice.page],
         probability_changed=changed[choice.page],
         last_visit_at=_times(last),
@@ -217,7 +223,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         reason=reasons(situation, choice),
         n_known=len(pages),
         left_out=left,
-        links_by_budget=np.cumsum(_expected(ranked, expected, size)),
+        links_by_budget=np.cumsum(expected_of(ranked, expected, size)),
         changed_by_budget=np.cumsum(changed[ranked.page]),
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / (request.max_wait / timedelta(hours=1)))),
@@ -249,7 +255,7 @@ def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
     return found
 
 
-def _expected(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
+def expected_of(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
     """New links expected of the pages picked: what the policy says, else what their past says; none above the links it has."""
     if choice.expected is None:
         return otherwise[choice.page]

@@ -76,7 +76,7 @@ class Regression(Policy):
             score, reason = mean, "{mean:.1f} new links a visit so far"
         else:
             score = self.model_.predict(features(mean, self.past_.std, age), now)
-            reason = "{score:.1f} new links expected: {mean:.1f} a visit so far, last visit {age:.0f} h ago"
+            reason = "{mean:.1f} new links a visit so far, last visit {age:.0f} h ago"
         return take(
             score,
             pages,

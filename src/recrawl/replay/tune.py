@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from recrawl.errors import RecrawlError
 from recrawl.policies import named
 from recrawl.policies.base import Budget
 from recrawl.replay.compare import Comparison, compare
@@ -35,6 +36,12 @@ class Tuning:
     runs: list[Replayed]  # the best first
     against_next: Comparison | None
     against_round_robin: Comparison | None
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether all found the same: then there is nothing to recommend."""
+        found = {summarise(run).coverage for run in self.runs}
+        return len(self.runs) > 1 and len(found) == 1
 
     def record(self, every: str) -> dict[str, Any]:
         """As plain values, for `recrawl.plan.default.recommend`."""
@@ -66,6 +73,11 @@ def tune(
     favourable, since the best was picked on the same days.
     """
     policies = [named(name, window=window, seed=seed) for name in candidates]
+    policies = [policy for policy in policies if not policy.sees_future]  # nobody could plan by it
+    if not policies:
+        raise RecrawlError(
+            f"{', '.join(candidates)}: knows the future, so it cannot be recommended. Name other policies"
+        )
     runs = replay_many(world, policies, [budget], workers=workers, on_cycles=on_cycles)
     ranked = sorted(runs, key=lambda run: -(summarise(run).coverage or 0.0))
     best = ranked[0]
