@@ -58,7 +58,7 @@ SCANNED = (
     ("news daily", "crawl", "significant", 0.15),
     ("news daily", "crawl", "shingles:0.5", 0.3),
     ("ota_terms weekly", "7d", "significant", 0.1),
-    ("ota_terms weekly", "30d", "digest", 0.25),
+    ("ota_terms weekly", "7d", "digest", 0.1),
 )
 FRESHNESS = (
     "round-robin", "change-frequency", "single-expert", "related-experts", "lambda-crawl", "freshness-value", "freshness-oracle",

@@ -93,7 +93,7 @@ def test_relevance_is_learnt_from_labels(tmp_path: Path) -> None:
         (["plan", "--budget", "0"], 2, "fetches nothing"),
         (["plan", "--budget", "-3"], 2, "fetches nothing"),
         (["plan", "--budget", "many"], 2, "a number of pages or a share"),
-        (["plan", "--budget", "5", "--policy", "bandits"], 1, "Did you mean 'bandit'?"),
+        (["plan", "--budget", "5", "--policy", "bandits"], 2, "Did you mean 'bandit'?"),
         (["plan", "--budget", "5", "--policy", "oracle"], 2, "knows the future"),
         (["plan", "--budget", "5", "-p", "bandit", "--set", "bandit.windows=3"], 2, "no setting 'windows'"),
         (["plan", "--budget", "5", "--min-gap", "soon"], 2, "is no period"),

@@ -63,16 +63,16 @@ def test_predictions_are_kept_until_visits_come(made: tuple[History, Path], tmp_
         history.append(batch)
     notes: list[str] = []
     first = foresee(history, model, on_note=notes.append)
-    assert len([note for note in notes if "anew" in note]) == 1
+    assert len([note for note in notes if "predicting first" in note]) == 1
     again = foresee(History.open(tmp_path / "history"), model, on_note=notes.append)
-    assert len([note for note in notes if "anew" in note]) == 1
+    assert len([note for note in notes if "predicting first" in note]) == 1
     assert (
         again.expectation.expect(again.pages, NOW)[0].tolist() == first.expectation.expect(first.pages, NOW)[0].tolist()
     )
     newest = datetime.fromtimestamp(int(history.timeline.at.max()) / 1e6, UTC)
     history.add([Visit(url="https://new.example/", at=newest + timedelta(hours=1), links=["https://new.example/a"])])
     later = foresee(History.open(tmp_path / "history"), model, on_note=notes.append)
-    assert len([note for note in notes if "anew" in note]) == 2
+    assert len([note for note in notes if "predicting first" in note]) == 2
     assert len(later.pages) == len(first.pages) + 1
     (tmp_path / "history" / FILE).write_bytes(b"PAR1 damaged")
     assert np.array_equal(foresee(history, model).page, later.page)

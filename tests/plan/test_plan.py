@@ -261,3 +261,17 @@ def test_a_regression_on_pages_that_were_always_visited_together_does_not_explod
         told = dict(zip(urls_of(plan), plan.expected, strict=True))
         assert told["e.org/p3"] < 60
         assert told["e.org/p3"] > told["e.org/p0"]
+
+
+def test_waiting_counts_from_the_visit_and_not_from_the_end_of_its_cycle(history: History) -> None:
+    weekly = chosen(survey(history, RoundRobin(), "7d"), Request(9), NOW)
+    last = dict(zip(urls_of(weekly), weekly.last_visit_at.tolist(), strict=True))
+    assert last["e.org/lively"] == (START + 9 * DAY).replace(tzinfo=None)
+    assert weekly.expected.max() > 0  # although the second week ends after the plan is made
+
+
+def test_explain_tells_the_number_that_the_plan_shows(history: History) -> None:
+    situation, request = survey(history, WindowedOutdegree()), Request(4)
+    plan = chosen(situation, request, NOW)
+    for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
+        assert explain(situation, request, url, NOW).expected == pytest.approx(expected)

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.plan.default import default_policy, recommend
 from recrawl.policies.base import Budget
@@ -35,3 +36,16 @@ def test_a_single_candidate_has_nothing_to_be_compared_with(hourly: tuple[Histor
     found = tune(hourly[1], Budget(6), ("round-robin",))
     assert found.against_next is None
     assert found.against_round_robin is None
+
+
+def test_who_knows_the_future_is_not_recommended(hourly: tuple[History, World]) -> None:
+    found = tune(hourly[1], Budget(6), ("oracle", "round-robin", "windowed-outdegree"), window=20)
+    assert {run.policy for run in found.runs} == {"round-robin", "windowed-outdegree"}
+    with pytest.raises(RecrawlError, match="knows the future"):
+        tune(hourly[1], Budget(6), ("oracle",))
+
+
+def test_policies_that_found_the_same_are_a_tie(hourly: tuple[History, World]) -> None:
+    world = hourly[1]
+    assert tune(world, Budget(world.n_pages), ("round-robin", "windowed-outdegree")).is_tie
+    assert not tune(world, Budget(6), ("round-robin", "windowed-outdegree"), window=20).is_tie

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recrawl.models.predictor import Predictor
 
 MODEL = "./model.recrawl"
+CLEARLY = 0.02  #: of a difference between two rank correlations that is worth a sentence
 
 
 def register(app: typer.Typer) -> None:
@@ -107,6 +108,8 @@ def train(
 
     screen = console()
     screen.print(score_table(predictor))
+    for sentence in outdone(predictor):
+        note(sentence)
     screen.print(
         Text(
             f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, the last visit of "
@@ -127,6 +130,20 @@ def score_table(predictor: Predictor) -> Any:
             cells = (_cell(scores[name]) for name in ("spearman", "spearman_average", "spearman_previous", "area"))
             table.add_row(links, *cells, *(f"{scores[name]:,.0f}" for name in ("expected", "found", "n_pages")))
     return table if table.row_count else "too few rounds to see how right the model would have been one round earlier"
+
+
+def outdone(predictor: Predictor) -> list[str]:
+    """Where a simple baseline ranked the pages better; pages without new links, all equal to it, are a part of that."""
+    told = []
+    for links, scores in predictor.scores.items():
+        simple = {name: scores.get(f"spearman_{name}", float("nan")) for name in ("average", "previous")}
+        best = max(simple, key=lambda name: (simple[name] == simple[name], simple[name]))
+        if scores and simple[best] > scores["spearman"] + CLEARLY:
+            told.append(
+                f"one round earlier {best}-count ranked {links} links better ({simple[best]:.3f}, not {scores['spearman']:.3f}); "
+                f"to learn just that: recrawl train --learner {best}-count"
+            )
+    return told
 
 
 def _cell(value: float) -> str:
