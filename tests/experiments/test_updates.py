@@ -421,3 +421,14 @@ def test_real_homepages_have_the_scores_of_an_independent_program(shared_data: P
         assert score(found, average="macro", **ours)["f1"] == pytest.approx(macro_f1, abs=0.003)
         brute = score(found, average="micro", weeks=weeks, theta=0.7, policy="brute-force")
         assert brute["f1"] == pytest.approx(0.018, abs=0.001)
+
+
+def test_looking_ahead_for_less_than_the_time_between_visits_is_told() -> None:
+    from recrawl.cli.evaluate_updates import too_short
+
+    def monthly(ahead: int) -> UpdateEvaluation:
+        settings = UpdateSettings(ahead=timedelta(days=ahead))
+        return UpdateEvaluation(settings, 10, 130, 5, "2025-01-01T00:00:00", "2026-01-01T00:00:00")
+
+    assert "try --ahead 31d" in (too_short(monthly(7)) or "")
+    assert too_short(monthly(30)) is None

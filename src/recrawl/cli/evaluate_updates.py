@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
 import typer
 
-from recrawl.cli.common import console, open_history, print_json, steps
+from recrawl.cli.common import console, note, open_history, print_json, steps
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from recrawl.experiments.updates import UpdateSettings
+    from recrawl.experiments.updates import UpdateEvaluation, UpdateSettings
 
 MAX_WINDOWS = 1000
 
@@ -61,6 +62,21 @@ def parse_moment(option: str, text: str | None) -> datetime | None:
         raise typer.BadParameter(message) from None
 
 
+def too_short(found: UpdateEvaluation) -> str | None:
+    """What to say where the time that is looked ahead ends before most pages are visited again."""
+    from datetime import datetime
+
+    whole = (datetime.fromisoformat(found.last) - datetime.fromisoformat(found.first)).total_seconds() / 86_400
+    days = whole * found.n_pages / max(found.n_captures - found.n_pages, 1)
+    ahead = found.settings.ahead.total_seconds() / 86_400
+    if ahead >= 0.9 * days:
+        return None
+    return (
+        f"a page is visited every {days:.3g} days, so that within --ahead {ahead:g}d hardly an update can be told; "
+        f"try --ahead {math.ceil(days)}d"
+    )
+
+
 def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | None, json: bool) -> None:
     """Evaluate, then print the tables or the rows, and write the page."""
     from recrawl.experiments.updates import evaluate_updates
@@ -85,5 +101,7 @@ def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | No
     screen = console()
     for table in tables(found):
         screen.print(table)
+    if advice := too_short(found):
+        note(advice)
     if out:
         screen.print(Text(f"all of it with plots: {out}"))
