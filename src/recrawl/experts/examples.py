@@ -149,7 +149,8 @@ def _own(of, inner, change, l, sigma):  # type: ignore[no-untyped-def]  # noqa: 
 
 
 @njit(cache=True, nogil=True)
-def _dot(indptr, indices, data, a, b):  # type: ignore[no-untyped-def]
+def dot(indptr, indices, data, a, b):  # type: ignore[no-untyped-def]
+    """The inner product of two rows of a sparse matrix whose columns ascend."""
     i, j, total = indptr[a], indptr[b], 0.0
     while i < indptr[a + 1] and j < indptr[b + 1]:
         if indices[i] == indices[j]:
@@ -181,7 +182,7 @@ def _relation(indptr, indices, data, text_a, text_b, of_a, inner_a, of_b, inner_
             if t and text_a[t] == text_a[t - 1] and text_b[other] == text_b[one_earlier]:
                 between[t, k] = between[t - 1, k]
             else:
-                between[t, k] = _dot(indptr, indices, data, text_a[t], text_b[other])
+                between[t, k] = dot(indptr, indices, data, text_a[t], text_b[other])
     x = np.zeros((n, 3 * l))
     for t in range(n):
         for i in range(l):

@@ -174,6 +174,15 @@ def _taught(kernel, label, t, n_train, sigma):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _side(alpha, rho, y, compared, rows):  # type: ignore[no-untyped-def]
+    """On which side of a machine an example lies, 1 or -1; `compared` is its kernel with all examples."""
+    value = -rho
+    for i in range(len(rows)):
+        value += alpha[i] * y[i] * compared[rows[i]]
+    return 1.0 if value > 0 else -1.0
+
+
+@njit(cache=True, nogil=True)
 def _bagged(kernel, label, n_train, sigma, c, uniform):  # type: ignore[no-untyped-def]
     told = np.full(len(label), np.nan)
     for t in range(n_train - 1, len(label)):
@@ -194,10 +203,7 @@ def _bagged(kernel, label, n_train, sigma, c, uniform):  # type: ignore[no-untyp
                 votes += 1.0 if drawn else -1.0
                 continue
             alpha, rho = svm.compiled_solve(own, y, upper, TOLERANCE, MAX_ITERATIONS)
-            value = -rho
-            for i in range(n):
-                value += alpha[i] * y[i] * kernel[rows[i], t]
-            votes += 1.0 if value > 0 else -1.0
+            votes += _side(alpha, rho, y, kernel[t], rows)
         told[t] = votes / uniform.shape[0]
     return told
 
@@ -218,18 +224,12 @@ def _boosted(kernel, label, n_train, sigma, c, n_models):  # type: ignore[no-unt
             wrong = 0.0
             says = np.empty(n)
             for j in range(n):
-                value = -rho
-                for i in range(n):
-                    value += alpha[i] * y[i] * own[i, j]
-                says[j] = 1.0 if value > 0 else -1.0
+                says[j] = _side(alpha, rho, y, kernel[rows[j]], rows)
                 wrong += weight[j] * (says[j] != y[j])
             if wrong >= 0.5:  # no better than a coin: the ensemble ends before it, and an empty one expects no change
                 break
             trust = 0.5 * np.log((1.0 - wrong) / max(wrong, 1e-10))
-            value = -rho
-            for i in range(n):
-                value += alpha[i] * y[i] * kernel[rows[i], t]
-            total += trust * (1.0 if value > 0 else -1.0)
+            total += trust * _side(alpha, rho, y, kernel[t], rows)
             if wrong <= 1e-10:
                 break
             weight *= np.exp(-trust * y * says)

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from recrawl.contents import Contents
 from recrawl.experts import svm
-from recrawl.experts.examples import Changes, Examples, Gram, distributions
+from recrawl.experts.examples import Changes, Examples, Gram, distributions, dot
 from recrawl.experts.learn import Machine, vote
 from recrawl.experts.selection import Experts, choose
 from recrawl.policies.base import Floats, Ints, Visits
@@ -283,16 +283,4 @@ def _fill_products(indptr, indices, data, texts, n_old, inner):  # type: ignore[
     """Products of the texts from `n_old` on with all before them and with themselves; words ascend."""
     for a in range(n_old, len(texts)):
         for b in range(a + 1):
-            i, end_i = indptr[texts[a]], indptr[texts[a] + 1]
-            j, end_j = indptr[texts[b]], indptr[texts[b] + 1]
-            total = 0.0
-            while i < end_i and j < end_j:
-                if indices[i] == indices[j]:
-                    total += data[i] * data[j]
-                    i += 1
-                    j += 1
-                elif indices[i] < indices[j]:
-                    i += 1
-                else:
-                    j += 1
-            inner[a, b] = inner[b, a] = total
+            inner[a, b] = inner[b, a] = dot(indptr, indices, data, texts[a], texts[b])
