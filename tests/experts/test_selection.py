@@ -83,6 +83,16 @@ def test_a_page_without_words_so_far_is_its_own_expert_at_least(method: str, tmp
     assert found.own_weight.min() >= 0
 
 
+@pytest.mark.parametrize("method", ["content", "cross-correlation", "dtw"])
+def test_texts_without_a_word_that_counts_have_no_experts(method: str, tmp_path: Path) -> None:
+    made = History.create(tmp_path / "history")
+    for day in range(3):
+        made.add([Visit(url=f"https://e.org/{i}", at=START + timedelta(days=day), text="1 2 3") for i in range(3)])
+    found = choose(contents_of(made, "1d"), 5, method)
+    assert [found.of(page)[0] for page in range(3)] == [[], [], []]
+    assert (found.own_weight > 0).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_single_page_has_no_experts(method: str, tmp_path: Path) -> None:
     made = History.create(tmp_path / "history")

@@ -342,3 +342,25 @@ def test_goals_that_contradict_other_options_are_refused(
     result = CliRunner().invoke(app, [*command, *options, "--history", str(history.store.folder)])
     assert result.exit_code == 2
     assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_page_that_changes_faster_than_all_others_has_a_probability() -> None:
+    learnt = ChangeExpectation(2_001)
+    everyone, one = list(range(2_001)), [0]
+    for day in range(11):
+        learnt.observe(made_visits(days(day), everyone, changed=0 if day else -1))
+        for minute in range(1, 13):
+            learnt.observe(made_visits(days(day + minute / 1440), one, changed=1))
+    told = learnt.expect(days(11))
+    assert np.isfinite(told).all()
+    assert told[0] > told[1:].max()
+
+
+def test_experts_read_words_when_they_plan(tmp_path: Path) -> None:
+    made = History.create(tmp_path / "history")
+    for name, at in (("a", on(10)), ("b", on(7)), ("c", on(4))):
+        watched(made, name, at, 0)
+    policy = named("related-experts", n_train=8, k=2)
+    plan = make(made, policy, Request(3, goal="content"), NOW)
+    assert len(plan) == 3
+    assert not any("words are not known" in reason for reason in plan.reason)

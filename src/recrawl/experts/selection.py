@@ -58,7 +58,8 @@ def choose(
     n_pages, n_rounds = contents.shape
     if method not in METHODS:
         raise ValueError(f"no way to choose experts is called {method!r}; there are {', '.join(METHODS)}")
-    if n_pages < 2:
+    reads = method not in ("graph", "random")
+    if n_pages < 2 or (reads and not contents.counts.shape[1]):  # texts may have no word that counts
         return Experts(np.empty((n_pages, 0), np.int32), np.empty((n_pages, 0)), np.ones(n_pages))
     if method == "random":
         return _random(n_pages, k, seed)
