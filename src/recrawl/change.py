@@ -24,6 +24,8 @@ from recrawl.contents import Contents
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.shingles import EMPTY, N_BUCKETS, Sketch, sketch_similarities
+from recrawl.vectors import term_counts
+from recrawl.visits import Outcome
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -112,7 +114,13 @@ class Shingles:
         return steps.each_pair_once(lambda a, b: _similarity(steps, a, b)) < self.threshold
 
 
+ANY = "any"  #: difference of text or links is a change: no notion at all
 ALL: tuple[type[Significant] | type[Digest] | type[Shingles], ...] = (Significant, Digest, Shingles)
+
+
+def notion_or_any(text: str) -> Notion | None:
+    """As `notion_from`; None for ``any``: then any difference in text or links is a change."""
+    return None if text.strip() == ANY else notion_from(text)
 
 
 def notion_from(text: str) -> Notion:
@@ -139,6 +147,15 @@ def notion_from(text: str) -> Notion:
         ) from None
 
 
+def spelled(notion: Notion) -> str:
+    """A notion with all its settings, as `notion_from` reads it.
+
+    >>> spelled(Significant(0.01)), spelled(Digest())
+    ('significant:0.01:0.0', 'digest')
+    """
+    return ":".join([notion.name, *(repr(getattr(notion, field.name)) for field in fields(notion))])  # type: ignore[arg-type]
+
+
 def _require(holds: bool, name: str, otherwise: str) -> None:
     if not holds:
         raise RecrawlError(f"{name}: {otherwise}")
@@ -159,6 +176,31 @@ def changes(contents: Contents, notion: Notion, sketches: Sketch | None = None) 
     return change
 
 
+def changes_at_visits(history: History, visit: Ints, notion: Notion) -> NDArray[np.int8]:
+    """Whether pages changed at some visits of a history (rows of its timeline): 1 or 0; -1 where that is not known.
+
+    As `changes`, for visits instead of rounds: each is compared with the page's last visit before it whose words are known.
+    """
+    timeline = history.timeline
+    stored = timeline.rows["terms"].fill_null(0).to_numpy()
+    terms = np.where(timeline.latest >= 0, stored[np.maximum(timeline.latest, 0)], 0)
+    worded = np.flatnonzero((terms != 0) & (timeline.outcome <= Outcome.UNCHANGED))
+    n_baselines, before = np.cumsum(timeline.baseline), np.full(timeline.n_visits, -1, np.int64)
+    earlier, later = worded[:-1], worded[1:]
+    same = (timeline.page[earlier] == timeline.page[later]) & (n_baselines[earlier] == n_baselines[later])
+    before[later[same]] = earlier[same]
+    known = before[visit] >= 0
+    last, now = before[visit[known]], visit[known]
+    distinct, number = np.unique(np.stack([terms[last], terms[now]]), return_inverse=True)
+    old, new = number.reshape(2, -1)
+    counts = term_counts(history, distinct)[1]
+    digest = timeline.rows["text"].fill_null(0).to_numpy()[np.maximum(timeline.latest, 0)]
+    sketches = stored_sketches(history, distinct) if isinstance(notion, Shingles) else None
+    changed = np.full(len(visit), -1, np.int8)
+    changed[known] = notion.changed(Steps(counts, old, new, digest[last], digest[now], sketches))
+    return changed
+
+
 def _comparable(contents: Contents) -> Flags:
     """Where a page was seen and had been seen before, with no change between in how it is read."""
     comparable = contents.seen.copy()
@@ -177,13 +219,18 @@ def sketches_of(history: History, contents: Contents) -> Sketch:
     It has them of visits that came with text or html; importing these again adds what an older history lacks. Texts of the same
     words in another order share one sketch, that of the first to be imported: mere rearrangement is no change.
     """
-    sketches = np.full((contents.counts.shape[0], N_BUCKETS), EMPTY, np.int32)
     if contents.terms is None:
-        return sketches
-    table = history.store.read("sketches", where=pc.is_in(ds.field("digest"), pa.array(contents.terms)))
+        return np.full((contents.counts.shape[0], N_BUCKETS), EMPTY, np.int32)
+    return stored_sketches(history, contents.terms)
+
+
+def stored_sketches(history: History, terms: Ints) -> Sketch:
+    """The sketches of texts by the digests of their words [text, bucket]; empty ones where the history has none."""
+    sketches = np.full((len(terms), N_BUCKETS), EMPTY, np.int32)
+    table = history.store.read("sketches", where=pc.is_in(ds.field("digest"), pa.array(terms)))
     if table.num_rows:
         stored = table["sketch"].combine_chunks().flatten().to_numpy().reshape(-1, N_BUCKETS)
-        found = pc.index_in(pa.array(contents.terms), table["digest"].combine_chunks())
+        found = pc.index_in(pa.array(terms), table["digest"].combine_chunks())
         known = np.asarray(found.is_valid())
         sketches[known] = stored[found.fill_null(0).to_numpy()[known]]
     return sketches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -71,7 +70,7 @@ class Crawler:
         self.read_anew[page[is_seen]] = False
         older = _lists(world.sets.start, world.sets.links, np.maximum(before, 0), comparable)
         n_new_since = _n_missing(shown.start, shown.links, *older)
-        changed = np.where(may_compare, version != last_version, -1).astype(np.int8)
+        changed = np.where(may_compare, ~world.alike(last_version, version), -1).astype(np.int8)
         updated = np.full(len(page), -1, np.int8)
         if self.with_updates:
             updated[comparable] = (self.on_page.add(page, shown.start, shown.links) > 0)[comparable]
@@ -101,8 +100,7 @@ class Crawler:
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""
-        current: Flags = (self.version >= 0) & (self.version == self.world.version[self.cycle])
-        return current
+        return self.world.alike(self.version, self.world.version[self.cycle])
 
     def unseen(self, cycle: int) -> tuple[Ints, NDArray[np.int32]]:
         """The unknown links that each page shows in a cycle: foreknowledge, for an upper bound only."""
@@ -114,16 +112,18 @@ class Crawler:
     def renewable(self, cycle: int) -> tuple[Flags, Ints]:
         """Which copies a visit in a cycle would make current, and for how many cycles; foreknowledge, too."""
         version, shows = self.world.version[cycle], self.world.shows[cycle]
-        renews = ((shows >= 0) | (shows == UNREAD)) & (version >= 0) & (version != self.version)
-        return renews, self._lasts[cycle].astype(np.int64)
+        renews = ((shows >= 0) | (shows == UNREAD)) & (version >= 0) & ~self.world.alike(self.version, version)
+        return renews, self._lasts(cycle, np.flatnonzero(renews))
 
-    @cached_property
-    def _lasts(self) -> NDArray[np.int32]:
-        """For how many cycles, itself included, each page stays as it is in a cycle."""
-        version = self.world.version
-        lasts = np.ones(version.shape, np.int32)
-        for cycle in range(len(version) - 2, -1, -1):
-            lasts[cycle] += np.where(version[cycle] == version[cycle + 1], lasts[cycle + 1], 0)
+    def _lasts(self, cycle: int, page: Ints) -> Ints:
+        """For how many cycles, itself included, copies of these pages made in a cycle stay current; 0 for all other pages."""
+        lasts = np.zeros(self.world.n_pages, np.int64)
+        copied = self.world.version[cycle]
+        for later in self.world.version[cycle:]:
+            page = page[self.world.alike(copied[page], later[page])]
+            if not len(page):
+                break
+            lasts[page] += 1
         return lasts
 
     def foretell(self, policy: Policy) -> None:

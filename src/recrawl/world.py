@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from recrawl.change import Notion
     from recrawl.related import Related
+    from recrawl.world_words import Wordings
 
-_NO_ARRAYS = {"url", "sets", "related", "text", "words"}
+_NO_ARRAYS = {"url", "sets", "related", "text", "words", "wordings"}
 _OF_WORDS = ("data", "indices", "indptr", "shape")
 #: No record of the page in this cycle; 404 or 410; any other failure; seen, but its links are not known.
 NOTHING, GONE, FAILED, UNREAD = -1, -2, -3, -4
@@ -44,10 +45,9 @@ class World:
     never showed its links is not part of the world: nobody could find anything there.
 
     A copy is current as long as the page's version is the one that it was made of. As a rule any difference in text or links makes
-    a new version. Recorded with a notion of change (`recrawl.change`), a version is the number of such changes so far: then a copy
-    is current if no such change happened since it was made, whatever else is different, and a page is known to have changed on a
-    visit if such a change happened since the last one. Changes lie between one recorded sight of a page and the next one. A page
-    that changes a little every time never changes, and one that changed and changed back did so twice.
+    a new version. Recorded with a notion of change (`recrawl.change`), a version is what the page said, and a copy is current as
+    long as there is no such change from what it says to what the page says now, however many there were in between and whatever
+    else is different: `alike` tells. A page that is read in a new way is compared with older copies all the same.
     """
 
     page: Ints  # ids in the history
@@ -56,7 +56,7 @@ class World:
     host: Ints
     time: Ints  # the end of each cycle, microseconds UTC
     shows: NDArray[np.int32]  # which list of `sets`; or NOTHING, GONE, FAILED, UNREAD
-    version: Ints  # of the page's content, as far as anyone looked: equal numbers, nothing that counts changed; -1: not known
+    version: Ints  # of the page's content, as far as anyone looked: equal numbers, nothing changed; -1: not known
     is_baseline: Flags  # the way the page is read changed since the cycle before: its links are known, not new
     sets: LinkLists
     link: Ints  # ids in the history of the numbered links
@@ -66,6 +66,7 @@ class World:
         None  # what each page said: a row of `words`; -1: nobody looked, or it is not known
     )
     words: sparse.csr_matrix | None = None  # counts [text, term]
+    wordings: Wordings | None = None  # which versions are alike, if not only equal ones
 
     @property
     def n_pages(self) -> int:
@@ -85,6 +86,11 @@ class World:
     def pages(self) -> Pages:
         """The pages before anything was visited."""
         return Pages.unseen(self.site, self.host, self.related, self.words)
+
+    def alike(self, before: Ints, after: Ints) -> Flags:
+        """Whether nothing that counts changed from one version of a page to another; unknown ones are like nothing."""
+        same: Flags = before == after if self.wordings is None else self.wordings.alike(before, after)
+        return same & (before >= 0) & (after >= 0)
 
     def until(self, cycle: int) -> World:
         """The same world cut off after a cycle."""
@@ -109,8 +115,12 @@ class World:
             np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
         if self.text is not None:
             np.save(folder / "text.npy", self.text)
+        words = self.words if self.wordings is None else self.wordings.counts
+        if words is not None:
             for name in _OF_WORDS:
-                np.save(folder / f"words_{name}.npy", getattr(self.words, name))
+                np.save(folder / f"words_{name}.npy", getattr(words, name))
+        if self.wordings is not None:
+            self.wordings.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -125,7 +135,7 @@ class World:
         if (folder / "related.npz").exists():
             stored = np.load(folder / "related.npz")
             related = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)
-        found |= _loaded_words(folder) if (folder / "text.npy").exists() else {}
+        found |= _loaded_words(folder) if (folder / "words_shape.npy").exists() else {}
         return cls(**found, url=pa.array(text.split("\n") if text else [], pa.string()), sets=sets, related=related)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -136,9 +146,14 @@ class World:
 def _loaded_words(folder: Path) -> dict[str, Any]:
     from scipy import sparse
 
+    from recrawl.world_words import Wordings
+
     data, indices, indptr, shape = (np.load(folder / f"words_{name}.npy", mmap_mode="r") for name in _OF_WORDS)
     words = sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()), copy=False)
-    return {"text": np.load(folder / "text.npy", mmap_mode="r"), "words": words}
+    found: dict[str, Any] = {"wordings": Wordings.load(folder, words)}
+    if (folder / "text.npy").exists():
+        found |= {"text": np.load(folder / "text.npy", mmap_mode="r"), "words": words}
+    return found
 
 
 def _with(world: World, **changed: Any) -> World:
@@ -218,14 +233,15 @@ def _with_contents(
     with_words: bool,
     notion: Notion | None,
 ) -> World:
-    from recrawl.world_words import shown_texts, versions_by, worded  # few need it
+    from recrawl.world_words import shown_texts, worded, worded_versions  # few need it
 
     contents = worded(history, every, needed=notion is not None)
     if contents is None:
         return world
     changed: dict[str, Any] = {}
     if notion is not None:
-        changed["version"] = versions_by(notion, history, contents, world.version, world.page, first)
+        made = worded_versions(notion, history, contents, world.version, world.page, first)
+        changed["version"], changed["wordings"] = made
     if with_words:
         changed |= {"text": shown_texts(contents, world.page, first), "words": contents.counts}
     return _with(world, **changed)

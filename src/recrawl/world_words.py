@@ -1,19 +1,26 @@
-"""What the pages of a world said in each cycle, and versions of which only some kind of change makes a new one."""
+"""What the pages of a world said in each cycle, and which of their versions are alike by some notion of change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from recrawl.change import Notion, Shingles, changes, sketches_of
+from recrawl.change import Notion, Shingles, Steps, notion_from, sketches_of, spelled
 from recrawl.contents import Contents, contents_of
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
+from recrawl.shingles import Sketch
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+_NOTION, _VERSIONS, _SKETCHES = "notion.txt", "versions.npy", "sketches.npy"  # names of files
 
 
 def worded(history: History, every: str | timedelta | Sequence[datetime], needed: bool) -> Contents | None:
@@ -39,21 +46,65 @@ def shown_texts(contents: Contents, page: Ints, first: int) -> NDArray[np.int32]
     return text
 
 
-def versions_by(notion: Notion, history: History, contents: Contents, version: Ints, page: Ints, first: int) -> Ints:
-    """Versions [cycle, page] that count the changes of a kind; -1 before a page's words are known.
+@dataclass(frozen=True)
+class Wordings:
+    """What the numbered versions of a world's pages said, and what counts as a change between any two of them."""
 
-    Pages whose words are never known keep the `version` that they have.
+    notion: Notion
+    counts: sparse.csr_matrix  # [text, term]
+    text: Ints  # [version]: a row of `counts`
+    digest: Ints  # [version]: of the visible text; 0: not known
+    sketches: Sketch | None = None  # [text, bucket]
+
+    def alike(self, before: Ints, after: Ints) -> Flags:
+        """Whether nothing that counts changed from one version to another; those that are not numbered here must be equal."""
+        same: Flags = before == after
+        tested = np.flatnonzero(~same & _within(before, len(self.text)) & _within(after, len(self.text)))
+        a, b = before[tested], after[tested]
+        steps = Steps(self.counts, self.text[a], self.text[b], self.digest[a], self.digest[b], self.sketches)
+        same[tested] = ~self.notion.changed(steps)
+        return same
+
+    def save(self, folder: Path) -> None:
+        """Write all but the counts, for `load`."""
+        (folder / _NOTION).write_text(spelled(self.notion), "utf-8")
+        np.save(folder / _VERSIONS, np.stack([self.text, self.digest]))
+        if self.sketches is not None:
+            np.save(folder / _SKETCHES, self.sketches)
+
+    @classmethod
+    def load(cls, folder: Path, counts: sparse.csr_matrix) -> Self | None:
+        """What was saved, if anything was."""
+        if not (folder / _NOTION).exists():
+            return None
+        text, digest = np.load(folder / _VERSIONS, mmap_mode="r")
+        sketches = np.load(folder / _SKETCHES, mmap_mode="r") if (folder / _SKETCHES).exists() else None
+        return cls(notion_from((folder / _NOTION).read_text("utf-8")), counts, text, digest, sketches)
+
+
+def worded_versions(
+    notion: Notion, history: History, contents: Contents, version: Ints, page: Ints, first: int
+) -> tuple[Ints, Wordings]:
+    """Versions [cycle, page] by what pages said, and what these mean; -1 before a page's words are known.
+
+    Pages whose words are never known keep the `version` that they have, as a number above all that have words.
     """
-    sketches = sketches_of(history, contents) if isinstance(notion, Shingles) else None
-    n_changes = np.cumsum(changes(contents, notion, sketches) == 1, axis=1)
-    counted = np.where(contents.text >= 0, n_changes, -1)[:, first:]
+    said = np.stack([contents.text.ravel().astype(np.int64), contents.digest.ravel()], axis=1)
+    distinct, number = np.unique(said[said[:, 0] >= 0], axis=0, return_inverse=True)
+    numbered = np.full(contents.text.size, -1, np.int64)
+    numbered[said[:, 0] >= 0] = number.ravel()
     row, known = _rows(contents, page)
-    result = version.copy()
-    result[:, known] = counted[row].T
-    return result
+    result = np.where(version >= 0, version + len(distinct), -1)
+    result[:, known] = numbered.reshape(contents.shape)[:, first:][row].T
+    sketches = sketches_of(history, contents) if isinstance(notion, Shingles) else None
+    return result, Wordings(notion, contents.counts, distinct[:, 0], distinct[:, 1], sketches)
 
 
-def _rows(contents: Contents, page: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _within(version: Ints, n_versions: int) -> Flags:
+    return (version >= 0) & (version < n_versions)
+
+
+def _rows(contents: Contents, page: Ints) -> tuple[Ints, Flags]:
     """Where the pages whose words are known stand in the contents, and which they are; contents are ordered by id."""
     at = np.minimum(np.searchsorted(contents.page, page), len(contents.page) - 1)
     known = contents.page[at] == page

@@ -364,3 +364,71 @@ def test_experts_read_words_when_they_plan(tmp_path: Path) -> None:
     plan = make(made, policy, Request(3, goal="content"), NOW)
     assert len(plan) == 3
     assert not any("words are not known" in reason for reason in plan.reason)
+
+
+# -- what counts as a change ----------------------------------------------------------------------------------------------
+
+
+def wordy(history: History, name: str, words: typing.Callable[[int], dict[str, int]], days_seen: range) -> None:
+    history.add(Visit(url=page(name), at=START + day * DAY, links=[page("a")], terms=words(day)) for day in days_seen)
+
+
+def trembles(day: int) -> dict[str, int]:
+    return {"x": 30 + day % 2, "y": 10}  # never the same, never significantly different
+
+
+def turns(day: int) -> dict[str, int]:
+    return {"x": 30, "y": 10} if day % 4 < 2 else {"x": 10, "y": 30}
+
+
+@pytest.fixture
+def two_pages(tmp_path: Path) -> History:
+    history = History.create(tmp_path / "h")
+    for name, words in (("trembles", trembles), ("turns", turns)):
+        wordy(history, name, words, range(20))
+    return history
+
+
+def test_a_plan_by_a_notion_of_change_does_not_count_what_it_ignores(two_pages: History) -> None:
+    plans = {
+        change: make(two_pages, named("freshness-value"), Request(2, goal="content", change=change), START + 19.5 * DAY)
+        for change in ("any", "significant")
+    }
+    told = {change: dict(zip(names(plan), plan.probability_changed, strict=True)) for change, plan in plans.items()}
+    assert told["any"]["trembles"] > told["any"]["turns"] > 0.2
+    assert told["significant"]["trembles"] < 0.1 < told["significant"]["turns"]
+
+
+@pytest.mark.parametrize(("change", "changed"), [("any", 2), ("significant", 1), ("shingles:0.9", 1), ("digest", 2)])
+def test_a_plan_is_scored_by_its_own_notion_of_change(two_pages: History, change: str, changed: int) -> None:
+    made_at = START + 19.5 * DAY
+    store(two_pages, make(two_pages, named("freshness-value"), Request(2, goal="content", change=change), made_at))
+    for name, words in (("trembles", trembles), ("turns", turns)):
+        wordy(two_pages, name, words, range(20, 21))  # both are others than on day 19
+    (score,) = scores(History.open(two_pages.store.folder))
+    assert (score.compared, score.changed, score.change) == (2, changed, change)
+
+
+def test_plans_stored_before_notions_were_kept_count_any_change(two_pages: History) -> None:
+    store(two_pages, make(two_pages, named("freshness-value"), Request(2, goal="content"), START + 10.5 * DAY))
+    older = pa.schema([field for field in PLANS if field.name != "change"])
+    rows = stored(two_pages.store.folder).select(older.names).cast(older)
+    write_deltalake(two_pages.store.folder / "plans", rows, mode="overwrite", schema_mode="overwrite")
+    (score,) = scores(two_pages)
+    assert (score.change, score.compared) == ("any", 2)
+
+
+def test_the_command_takes_a_notion_of_change(two_pages: History) -> None:
+    folder = str(two_pages.store.folder)
+    base = ["plan", "--history", folder, "--budget", "1", "--goal", "both", "--weight", "0"]
+    base += ["--as-of", (START + 19.5 * DAY).isoformat()]
+    result = CliRunner().invoke(app, [*base, "--change", "significant", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout.splitlines()[-1])["url"] == page("turns")
+    assert stored(two_pages.store.folder)["change"].to_pylist() == ["significant"]
+    wrong = CliRunner().invoke(app, [*base, "--change", "significent"])
+    assert wrong.exit_code == 2
+    model = CliRunner().invoke(
+        app, ["plan", "--history", folder, "--budget", "1", "--model", "m", "--change", "digest"]
+    )
+    assert model.exit_code == 2

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from making import imported, jsonl
-from recrawl.change import Digest, Significant, notion_from
+from recrawl.change import Digest, Shingles, Significant, notion_from
 from recrawl.cli import app
 from recrawl.discovery import Crawler
 from recrawl.errors import NotEnoughData
@@ -68,12 +68,43 @@ def test_a_copy_is_current_until_a_significant_change(history: History) -> None:
     assert currents(past(history, notion=Digest())) == [2, 1, 2]
 
 
-def test_versions_count_changes_and_pages_without_words_keep_theirs(history: History) -> None:
+def current_without_visits(world: World) -> list[list[bool]]:
+    """Whether the copies of cycle 0 are current, cycle by cycle."""
+    crawler = Crawler(world)
+    told = [crawler.is_current().tolist()]
+    for _ in range(world.n_cycles):
+        crawler.visit(np.empty(0, np.int64))
+        told.append(crawler.is_current().tolist())
+    return told
+
+
+def test_versions_are_wordings_and_pages_without_words_keep_theirs(history: History) -> None:
     plain, world = past(history), past(history, notion=Significant())
-    assert world.version[:, :2].T.tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
-    assert past(history, notion=Digest()).version[:, 0].tolist() == [0, 1, 2, 2]
-    np.testing.assert_array_equal(world.version[:, 2], plain.version[:, 2])
+    assert world.wordings is not None
+    assert [world.alike(world.version[0], later).tolist() for later in world.version] == [
+        [True, True, True],
+        [True, True, False],
+        [False, True, False],
+        [False, True, False],
+    ]
+    np.testing.assert_array_equal(world.version[:, 2] - plain.version[:, 2], [len(world.wordings.text)] * 4)
     assert fingerprint(world) != fingerprint(plain)
+    assert fingerprint(past(history, notion=Significant(0.01))) != fingerprint(world)
+
+
+def test_a_copy_is_compared_with_what_the_page_says_now(tmp_path: Path) -> None:
+    """Not with what it said in between: small steps add up, and what changed back is current again."""
+    words = {
+        "drifts": [{"x": 30 - 6 * day, "y": 10 + 6 * day} for day in range(4)],
+        "returns": [{"x": 30, "y": 10}, {"x": 10, "y": 30}, {"x": 30, "y": 10}, {"x": 30, "y": 10}],
+    }
+    records = [visit(page, day, [0], terms) for page, told in words.items() for day, terms in enumerate(told)]
+    world = past(imported(tmp_path, jsonl(records))[1], notion=Significant())
+    steps = [
+        world.alike(before, after).tolist() for before, after in zip(world.version, world.version[1:], strict=False)
+    ]
+    assert steps == [[True, False], [True, False], [True, True]]
+    assert current_without_visits(world) == [[True, True], [True, False], [False, True], [False, True]]
 
 
 def test_a_visit_tells_whether_such_a_change_came_since_the_last_one(history: History) -> None:
@@ -89,13 +120,14 @@ def test_a_visit_tells_whether_such_a_change_came_since_the_last_one(history: Hi
 def test_a_page_that_nobody_saw_is_compared_with_what_it_was_before(tmp_path: Path) -> None:
     records = [each for each in three_pages() if not (each["url"].endswith("/a") and each["at"][8:10] == "04")]
     world = past(imported(tmp_path, jsonl(records))[1], notion=Significant())
-    assert world.version[:, 0].tolist() == [0, 0, 0, 1]
+    assert [now[0] for now in current_without_visits(world)] == [True, True, True, False]
 
 
-def test_a_page_read_in_a_new_way_has_not_changed(tmp_path: Path) -> None:
+def test_a_page_read_in_a_new_way_is_not_known_to_have_changed(tmp_path: Path) -> None:
     records = [each | ({"baseline": True} if each.get("terms") == A[2] else {}) for each in three_pages()]
     world = past(imported(tmp_path, jsonl(records))[1], notion=Significant())
-    assert not world.version[:, 0].any()
+    crawler = Crawler(world)
+    assert [crawler.visit(np.array([0])).visits.changed.item() for _ in range(3)] == [0, -1, -1]  # both
 
 
 def test_before_its_words_are_known_a_page_has_no_version(tmp_path: Path) -> None:
@@ -103,7 +135,8 @@ def test_before_its_words_are_known_a_page_has_no_version(tmp_path: Path) -> Non
     world = past(
         imported(tmp_path, jsonl([*records, *(visit("b", day, [9], {"z": 1}) for day in range(4))]))[1], notion=Digest()
     )
-    assert world.version[:, 0].tolist() == [-1, -1, 0, 0]
+    assert (world.version[:, 0] >= 0).tolist() == [False, False, True, True]
+    assert [now[0] for now in current_without_visits(world)] == [False] * 4
 
 
 def test_a_notion_needs_words(tmp_path: Path) -> None:
@@ -138,12 +171,12 @@ def test_texts_are_those_that_were_seen_and_are_not_carried_on(tmp_path: Path) -
     assert [said(world, cycle, 1) for cycle in range(4)] == [[9.0]] * 4
     assert [said(world, cycle, 2) for cycle in range(4)] == [None] * 4
     # The early one counts, too: cycle 1 is compared with it.
-    assert np.diff(world.version[:, 0]).tolist() == [1, 0, 1]
+    assert world.alike(world.version[:-1, 0], world.version[1:, 0]).tolist() == [False, True, False]
 
 
 def test_the_past_from_a_moment_on_has_its_own_words_and_versions(history: History) -> None:
     world = past(history, since=NOON + timedelta(hours=12), with_words=True, notion=Significant())
-    assert world.version[:, 0].tolist() == [0, 1, 1]
+    assert world.alike(world.version[:-1, 0], world.version[1:, 0]).tolist() == [False, True]
     assert [said(world, cycle, 0) for cycle in range(3)] == [[11.0, 29.0], [10.0, 30.0], [10.0, 30.0]]
 
 
@@ -156,6 +189,19 @@ def test_visits_tell_texts_only_of_pages_that_came(history: History) -> None:
     assert world.text is not None
     assert seen.text.tolist() == [world.text[1, 0], -1]
     assert Crawler(past(history)).first.visits.text is None
+
+
+@pytest.mark.parametrize("notion", [Significant(0.01), Shingles(0.5)])
+def test_a_notion_is_saved_and_loaded(history: History, tmp_path: Path, notion: Any) -> None:
+    world = past(history, notion=notion)
+    (tmp_path / "saved").mkdir()
+    world.save(tmp_path / "saved")
+    loaded = World.load(tmp_path / "saved")
+    assert loaded.wordings is not None
+    assert loaded.wordings.notion == notion
+    assert loaded.words is None
+    assert current_without_visits(loaded) == current_without_visits(world)
+    assert fingerprint(loaded) == fingerprint(world)
 
 
 def test_a_world_with_words_is_cut_saved_and_loaded_with_them(history: History, tmp_path: Path) -> None:

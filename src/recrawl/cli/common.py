@@ -56,6 +56,31 @@ EveryOption = Annotated[
         callback=checked_rounds,
     ),
 ]
+ANY = "any"  # difference of text or links is a change; as in recrawl.change
+
+
+def checked_change(text: str) -> str:
+    """``any``, or a notion of change; anything else is wrong usage."""
+    if text.strip() == ANY:
+        return ANY
+    from recrawl.change import notion_from
+
+    try:
+        notion_from(text)
+    except RecrawlError as error:
+        raise typer.BadParameter(f"{error}, or {ANY}") from None
+    return text.strip()
+
+
+ChangeOption = Annotated[
+    str,
+    typer.Option(
+        "--change",
+        metavar="KIND",
+        help="What makes a copy outdated: any difference, or significant, digest or shingles[:similarity].",
+        callback=checked_change,
+    ),
+]
 MinShareOption = Annotated[
     float, typer.Option("--min-share", min=0.0, max=1.0, help="Keep pages seen in at least this share of the rounds.")
 ]

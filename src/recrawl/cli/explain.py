@@ -7,77 +7,30 @@ from typing import Annotated, Any
 import typer
 
 from recrawl.cli.common import (
-    HISTORY,
-    AsOfOption,
-    EveryOption,
-    HistoryOption,
     JsonOption,
     console,
     print_json,
 )
-from recrawl.cli.planning import (
-    BudgetOption,
-    ExcludeOption,
-    Goal,
-    GoalOption,
-    MinGapOption,
-    ModelOption,
-    PerHostOption,
-    PerSiteOption,
-    PolicyOption,
-    RetryGoneOption,
-    SetOption,
-    ThresholdOption,
-    WeightOption,
-    situation_of,
-)
+from recrawl.cli.grouped import with_options
+from recrawl.cli.planning import Asked, BudgetOption
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("explain")(explain)
+    app.command("explain")(with_options(explain))
 
 
 def explain(
     url: Annotated[str, typer.Argument(help="The page.")],
+    asked: Asked,
     budget: BudgetOption = "10%",
-    goal: GoalOption = Goal.links,
-    weight: WeightOption = None,
-    policy: PolicyOption = None,
-    model: ModelOption = None,
-    per_host: PerHostOption = None,
-    per_site: PerSiteOption = None,
-    min_gap: MinGapOption = None,
-    threshold: ThresholdOption = None,
-    exclude: ExcludeOption = None,
-    retry_gone: RetryGoneOption = False,
-    settings: SetOption = None,
-    every: EveryOption = "crawl",
-    history: HistoryOption = HISTORY,
-    as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
     """Why a page is, or is not, in the plan: the numbers behind, what it overlaps with, what would have to change."""
     from recrawl.plan.explain import explain as run
     from recrawl.urls import canonical
 
-    opened, situation, now, request = situation_of(
-        history,
-        as_of,
-        policy,
-        settings,
-        every,
-        budget,
-        threshold,
-        per_host,
-        per_site,
-        min_gap,
-        exclude,
-        retry_gone,
-        model,
-        goal,
-        weight,
-    )
+    opened, situation, now, request = asked.situation(budget)
     told = run(situation, request, canonical(url), now)
     related = _related(opened, told.url)
     if json:

@@ -9,32 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.common import (
-    HISTORY,
-    AsOfOption,
-    EveryOption,
-    HistoryOption,
     JsonOption,
     console,
     note,
     print_json,
     written,
 )
-from recrawl.cli.planning import (
-    BudgetOption,
-    ExcludeOption,
-    Goal,
-    GoalOption,
-    MinGapOption,
-    ModelOption,
-    PerHostOption,
-    PerSiteOption,
-    PolicyOption,
-    RetryGoneOption,
-    SetOption,
-    ThresholdOption,
-    WeightOption,
-    situation_of,
-)
+from recrawl.cli.grouped import with_options
+from recrawl.cli.planning import Asked, BudgetOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,21 +38,12 @@ class Format(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("plan")(plan)
+    app.command("plan")(with_options(plan))
 
 
 def plan(
     budget: BudgetOption,
-    goal: GoalOption = Goal.links,
-    weight: WeightOption = None,
-    policy: PolicyOption = None,
-    model: ModelOption = None,
-    per_host: PerHostOption = None,
-    per_site: PerSiteOption = None,
-    min_gap: MinGapOption = None,
-    threshold: ThresholdOption = None,
-    exclude: ExcludeOption = None,
-    retry_gone: RetryGoneOption = False,
+    asked: Asked,
     format: Annotated[
         Format | None, typer.Option("--format", help="For which crawler; default jsonl with --out.")
     ] = None,
@@ -79,10 +52,6 @@ def plan(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many pages to show.")] = 20,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not keep the plan in the history.")] = False,
-    settings: SetOption = None,
-    every: EveryOption = "crawl",
-    history: HistoryOption = HISTORY,
-    as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
     """The next pages to fetch, each with what to expect of it and why; for a person, a script or a crawler.
@@ -94,23 +63,7 @@ def plan(
     from recrawl.plan.make import chosen
     from recrawl.plan.score import store
 
-    opened, situation, now, request = situation_of(
-        history,
-        as_of,
-        policy,
-        settings,
-        every,
-        budget,
-        threshold,
-        per_host,
-        per_site,
-        min_gap,
-        exclude,
-        retry_gone,
-        model,
-        goal,
-        weight,
-    )
+    opened, situation, now, request = asked.situation(budget)
     made = chosen(situation, request, now)
     if not dry_run:
         store(opened, made)

@@ -1,14 +1,26 @@
-"""What ``recrawl plan`` and ``recrawl explain`` share: their options, and the situation that both begin with."""
+"""What the commands that plan share: their options, and the situation that all of them begin with."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import checked_period, note, open_history, steps
+from recrawl.cli.common import (
+    ANY,
+    HISTORY,
+    AsOfOption,
+    ChangeOption,
+    EveryOption,
+    HistoryOption,
+    checked_period,
+    note,
+    open_history,
+    steps,
+)
 from recrawl.cli.policy_options import checked_budgets
 
 if TYPE_CHECKING:
@@ -92,64 +104,95 @@ SetOption = Annotated[
 ]
 
 
-def situation_of(
-    history: str,
-    as_of: str | None,
-    policy: str | None,
-    settings: list[str] | None,
-    every: str,
-    budget: str,
-    threshold: float | None,
-    per_host: int | None,
-    per_site: int | None,
-    min_gap: str | None,
-    exclude: list[str] | None,
-    retry_gone: bool,
-    model: str | None,
-    goal: Goal,
-    weight: float | None,
-) -> tuple[Any, Situation, datetime, Request]:
-    """What both commands begin with."""
-    from datetime import UTC
+@dataclass(frozen=True)
+class Asked:
+    """What a plan is asked for, apart from its budget."""
 
-    from recrawl.cli.policy_options import budget_pages
-    from recrawl.panel import parse_period
-    from recrawl.plan.make import Request
+    goal: GoalOption = Goal.links
+    weight: WeightOption = None
+    change: ChangeOption = ANY
+    policy: PolicyOption = None
+    model: ModelOption = None
+    per_host: PerHostOption = None
+    per_site: PerSiteOption = None
+    min_gap: MinGapOption = None
+    threshold: ThresholdOption = None
+    exclude: ExcludeOption = None
+    retry_gone: RetryGoneOption = False
+    settings: SetOption = None
+    every: EveryOption = "crawl"
+    history: HistoryOption = HISTORY
+    as_of: AsOfOption = None
 
-    _check_goal(goal, weight, model, policy, settings)
-    opened = open_history(history, as_of)
-    if model:
-        situation = _foreseen(opened, model)
-    else:
-        situation = _surveyed(opened, _policy(opened, goal, weight, policy, settings, every), every)
-    request = Request(
-        pages=budget_pages(budget, len(situation.pages))[0],
-        per_host=per_host,
-        per_site=per_site,
-        min_gap=parse_period(min_gap) if min_gap else timedelta(0),
-        exclude=tuple(exclude or ()),
-        retry_gone=retry_gone,
-        every=every,
-        threshold=threshold,
-        goal=goal.value,
-    )
-    return opened, situation, opened.until or datetime.now(UTC), request
+    def situation(self, budget: str) -> tuple[History, Situation, datetime, Request]:
+        """What every command that plans begins with."""
+        self._check()
+        opened: History = open_history(self.history, self.as_of)
+        situation = _foreseen(opened, self.model) if self.model else self._surveyed(opened)
+        return opened, situation, opened.until or datetime.now(UTC), self._request(budget, len(situation.pages))
 
+    def _request(self, budget: str, n_pages: int) -> Request:
+        from recrawl.cli.policy_options import budget_pages
+        from recrawl.panel import parse_period
+        from recrawl.plan.make import Request
 
-def _check_goal(
-    goal: Goal, weight: float | None, model: str | None, policy: str | None, settings: list[str] | None
-) -> None:
-    """Refuse what contradicts itself before anything is read."""
-    if model and (policy or settings):
-        raise typer.BadParameter("--model plans by its own predictions: leave --policy and --set out")
-    if model and goal is not Goal.links:
-        raise typer.BadParameter(f"--model predicts new links only: leave --model out, or --goal {goal}")
-    if goal is Goal.both and (policy or settings):
-        raise typer.BadParameter(
-            "--goal both weighs what it expects itself: leave --policy and --set out, or use --goal links or content"
+        return Request(
+            pages=budget_pages(budget, n_pages)[0],
+            per_host=self.per_host,
+            per_site=self.per_site,
+            min_gap=parse_period(self.min_gap) if self.min_gap else timedelta(0),
+            exclude=tuple(self.exclude or ()),
+            retry_gone=self.retry_gone,
+            every=self.every,
+            threshold=self.threshold,
+            goal=self.goal.value,
+            change=self.change,
         )
-    if weight is not None and goal is not Goal.both:
-        raise typer.BadParameter(f"--weight {weight:g} weighs links against content: it needs --goal both")
+
+    def _check(self) -> None:
+        """Refuse what contradicts itself before anything is read."""
+        by_policy = self.policy or self.settings
+        if self.model and by_policy:
+            raise typer.BadParameter("--model plans by its own predictions: leave --policy and --set out")
+        if self.model and self.goal is not Goal.links:
+            raise typer.BadParameter(f"--model predicts new links only: leave --model out, or --goal {self.goal}")
+        if self.model and self.change != ANY:
+            raise typer.BadParameter(f"--model predicts new links only: leave --model out, or --change {self.change}")
+        if self.goal is Goal.both and by_policy:
+            raise typer.BadParameter(
+                "--goal both weighs what it expects itself: leave --policy and --set out, or use --goal links or content"
+            )
+        if self.weight is not None and self.goal is not Goal.both:
+            raise typer.BadParameter(f"--weight {self.weight:g} weighs links against content: it needs --goal both")
+
+    def _surveyed(self, history: History) -> Situation:
+        from recrawl.change import notion_or_any
+        from recrawl.plan.make import survey
+
+        policy = self._policy(history)
+        with steps("what was visited") as on_step:
+            return survey(history, policy, self.every, on_step, notion_or_any(self.change))
+
+    def _policy(self, history: History) -> Policy:
+        """Who chooses."""
+        from recrawl.cli.policy_options import made_policies
+        from recrawl.plan.default import default_policy
+        from recrawl.plan.goals import ForBoth
+
+        if self.goal is Goal.both:
+            return ForBoth() if self.weight is None else ForBoth(self.weight)
+        if self.policy is None:
+            chosen_by = default_policy(history, self.every, "content" if self.goal is Goal.content else "links")
+            note(chosen_by.why)
+            name, known = chosen_by.policy, chosen_by.settings
+        else:
+            name, known = self.policy, {}
+        (one,) = made_policies(name, self.settings or (), **known)
+        if one.sees_future:
+            raise typer.BadParameter(
+                f"{name} knows the future; it can only be replayed. Try recrawl replay --policies {name}"
+            )
+        return one
 
 
 def _foreseen(history: History, model: str) -> Situation:
@@ -157,34 +200,3 @@ def _foreseen(history: History, model: str) -> Situation:
 
     with steps("what was visited") as on_step:
         return foresee(history, model, on_step, note)
-
-
-def _policy(
-    history: History, goal: Goal, weight: float | None, policy: str | None, settings: list[str] | None, every: str
-) -> Policy:
-    """Who chooses."""
-    from recrawl.cli.policy_options import made_policies
-    from recrawl.plan.default import default_policy
-    from recrawl.plan.goals import ForBoth
-
-    if goal is Goal.both:
-        return ForBoth() if weight is None else ForBoth(weight)
-    if policy is None:
-        chosen_by = default_policy(history, every, "content" if goal is Goal.content else "links")
-        note(chosen_by.why)
-        name, known = chosen_by.policy, chosen_by.settings
-    else:
-        name, known = policy, {}
-    (one,) = made_policies(name, settings or (), **known)
-    if one.sees_future:
-        raise typer.BadParameter(
-            f"{name} knows the future; it can only be replayed. Try recrawl replay --policies {name}"
-        )
-    return one
-
-
-def _surveyed(history: History, policy: Policy, every: str) -> Situation:
-    from recrawl.plan.make import survey
-
-    with steps("what was visited") as on_step:
-        return survey(history, policy, every, on_step)

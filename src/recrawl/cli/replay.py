@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.common import (
+    ANY,
     HISTORY,
+    ChangeOption,
     EveryOption,
     HistoryOption,
     JsonOption,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from recrawl.experiments.replays import Replays
 
 DEFAULT = "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,oracle"
-ANY = "any"  # difference of text or links is a change
 NARROW = 110  # columns of a terminal below which the table is cut
 
 
@@ -56,14 +57,7 @@ def replay(
     since: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="As if nothing had been recorded before.")
     ] = None,
-    change: Annotated[
-        str,
-        typer.Option(
-            "--change",
-            metavar="KIND",
-            help="What makes a copy outdated: any difference, or significant, digest or shingles[:similarity].",
-        ),
-    ] = ANY,
+    change: ChangeOption = ANY,
     observed: Annotated[
         int, typer.Option("--observed", min=0, help="Cycles that every policy sees whole before it begins to choose.")
     ] = 0,
@@ -124,12 +118,13 @@ def replay(
     Coverage over time, how soon links are found, freshness of kept copies and what it costs. The first crawl that holds most pages
     is known to all; what is found is compared with what visiting every page in every cycle finds.
     """
+    from recrawl.change import notion_or_any
     from recrawl.experiments.replays import gather
     from recrawl.policies import Budget
     from recrawl.replay import past, replay_many
 
     chosen = made_policies(policies, settings or (), window=window, seed=seed)
-    first, notion = _moment("--from", since), _notion(change)
+    first, notion = _moment("--from", since), notion_or_any(change)
     opened = open_history(history, until)
     with working("working out what every page showed in every cycle"):
         world = past(
@@ -191,16 +186,6 @@ def _moment(option: str, text: str | None) -> Any:
         raise typer.BadParameter(
             f"{option}: {error}; write a time with its zone, such as 2025-03-01T00:00:00Z"
         ) from None
-
-
-def _notion(text: str) -> Any:
-    from recrawl.change import notion_from
-    from recrawl.errors import RecrawlError
-
-    try:
-        return None if text.strip() == ANY else notion_from(text)
-    except RecrawlError as error:
-        raise typer.BadParameter(f"--change: {error}, or {ANY}") from None
 
 
 def _check_folder(folder: str) -> None:

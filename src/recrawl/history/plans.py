@@ -23,6 +23,7 @@ PLANS = pa.schema(
         ("expected", pa.float64()),
         ("probability", pa.float64()),
         ("changed", pa.float64()),  # probability of a change since the last copy; null: not known, as in older plans
+        ("change", pa.string()),  # what counts as one, as --change takes it; null: any difference, as in older plans
         ("due_at", pa.timestamp("us", "UTC")),
         ("reason", pa.string()),
     ]

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-
 from recrawl.errors import RecrawlError
 from recrawl.features import Feature, Features
 from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, LightClassifier, LightRegressor
 from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
 from recrawl.models.forecast import ForecastCounts
+from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
 from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
 
 __all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "Task", "baseline_features", "named", "papers_settings"]
@@ -154,8 +153,8 @@ def _extra_trees(task: Task) -> Any:
     """With the features per split of scikit-learn 0.24, the papers' version: all for regression, √ for classification."""
     common = {"random_state": task.seed, "n_jobs": task.n_jobs}
     if task.kind == "presence":
-        return ConstantIfOneClass(ExtraTreesClassifier(max_features="sqrt", class_weight="balanced", **common))
-    return ExtraTreesRegressor(max_features=1.0, **common)
+        return ConstantIfOneClass(OrderedTreesClassifier(max_features="sqrt", class_weight="balanced", **common))
+    return OrderedTreesRegressor(max_features=1.0, **common)
 
 
 def _hist_gradient_boosting(task: Task) -> Any:

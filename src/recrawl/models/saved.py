@@ -43,6 +43,8 @@ TRUSTED = frozenset(
         "recrawl.models.baselines.PresenceByValue",
         "recrawl.models.boosting.BoostedClassifier",
         "recrawl.models.boosting.BoostedRegressor",
+        "recrawl.models.forests.OrderedTreesClassifier",
+        "recrawl.models.forests.OrderedTreesRegressor",
         "recrawl.models.boosting.LightClassifier",
         "recrawl.models.boosting.LightRegressor",
         "recrawl.models.counts.HurdleCounts",

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl import urls
+from recrawl.change import ANY, Notion, notion_or_any
 from recrawl.discovery import Crawler
 from recrawl.hashing import hash64
 from recrawl.history import History
@@ -41,6 +42,7 @@ class Request:
     every: str = "crawl"  # what a cycle is, when learning from the past
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
     goal: Goal = "links"  # what counts as gain
+    change: str = ANY  # what counts as a change (`recrawl.change`): any difference in text or links, or some notion
 
 
 @dataclass(frozen=True)
@@ -130,11 +132,20 @@ class Situation:
         return {"links": links, "content": changed, "both": np.fmax(links, changed)}[goal]
 
 
-def survey(history: History, policy: Policy, every: str = "crawl", on_step: Step = lambda what: None) -> Situation:
-    """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself."""
+def survey(
+    history: History,
+    policy: Policy,
+    every: str = "crawl",
+    on_step: Step = lambda what: None,
+    notion: Notion | None = None,
+) -> Situation:
+    """Let the policy look at everything that was ever visited, cycle by cycle, as if it had made those visits itself.
+
+    `notion`: what counts as a change of a page; any difference if None.
+    """
     on_step("the past, cycle by cycle")
     n_related = N_RELATED if policy.needs_related else 0
-    world = record(history, every, everything=True, n_related=n_related, with_words=policy.needs_words)
+    world = record(history, every, everything=True, n_related=n_related, with_words=policy.needs_words, notion=notion)
     crawler = Crawler(world, policy.needs_updates)
     expectation, changes = Expectation(world.n_pages), ChangeExpectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
@@ -171,7 +182,8 @@ def make(
     """The plan for now (or for another moment): what the policy chooses, within budget and caps."""
     if now is not None:
         history = history.as_of(now)
-    return chosen(survey(history, policy, request.every, on_step), request, now or history.until or datetime.now(UTC))
+    situation = survey(history, policy, request.every, on_step, notion_or_any(request.change))
+    return chosen(situation, request, now or history.until or datetime.now(UTC))
 
 
 def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from recrawl.change import ANY, changes_at_visits, notion_or_any
 from recrawl.history import History, Timeline
 from recrawl.history.plans import PLANS, keep, stored
 from recrawl.plan.make import Plan, Request, make
@@ -35,6 +36,7 @@ def store(history: History, plan: Plan) -> None:
         "expected": plan.expected,
         "probability": plan.probability,
         "changed": pa.array(plan.probability_changed, from_pandas=True),  # NaN: not known
+        "change": [plan.request.change] * n,
         "due_at": pa.array(plan.due_at, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
         "reason": plan.reason,
     }
@@ -60,6 +62,7 @@ class Score:
     compared: int  # visited pages of which the plan told how likely they changed, and whose change can be told
     expected_changed: float | None  # of these; None: the plan did not tell it
     changed: int | None
+    change: str  # what the plan counted as one
     round_robin_visited: int  # pages that round-robin would have chosen and that were visited, too
     round_robin_found: int
 
@@ -109,7 +112,8 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
     page = rows["page"].to_numpy()
     found = _first_answers(history, page, microseconds(made_at), until)
     told = rows["changed"].to_numpy(zero_copy_only=False)
-    changed = _first_changes(history, page, microseconds(made_at), until)
+    change = rows["change"][0].as_py() or ANY
+    changed = _first_changes(history, page, microseconds(made_at), until, change)
     compared = (changed >= 0) & ~np.isnan(told)
     seen = found >= 0
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
@@ -137,6 +141,7 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         compared=int(compared.sum()),
         expected_changed=None if np.isnan(told).all() else float(told[compared].sum()),
         changed=None if np.isnan(told).all() else int(changed[compared].sum()),
+        change=change,
         round_robin_visited=int((rivals >= 0).sum()),
         round_robin_found=int(rivals[rivals >= 0].sum()),
     )
@@ -150,14 +155,19 @@ def _first_answers(history: History, page: Ints, after: int, until: int) -> Ints
     return found
 
 
-def _first_changes(history: History, page: Ints, after: int, until: int) -> Ints:
-    """Whether each page's first visit within the time showed another text or other links than before; -1 where nobody knows."""
+def _first_changes(history: History, page: Ints, after: int, until: int, change: str) -> Ints:
+    """Whether each page's first visit within the time showed a change since the one before; -1 where nobody knows."""
     timeline = history.timeline
+    visit = _first_visits(timeline, timeline.outcome <= Outcome.UNCHANGED, page, after, until)
+    notion = notion_or_any(change)
+    if notion is not None:
+        visited = np.flatnonzero(visit >= 0)
+        by_notion = np.full(len(visit), -1, np.int64)
+        by_notion[visited] = changes_at_visits(history, visit[visited], notion)
+        return by_notion
     before = timeline.compared_with
     other_links = np.where(before >= 0, timeline.links != timeline.links[before], -1)
-    changed = np.append(np.maximum(other_links, timeline.text_changed), -1).astype(np.int64)
-    visit = _first_visits(timeline, timeline.outcome <= Outcome.UNCHANGED, page, after, until)
-    found: Ints = changed[visit]
+    found: Ints = np.append(np.maximum(other_links, timeline.text_changed), -1).astype(np.int64)[visit]
     return found
 
 
