@@ -25,12 +25,12 @@ docs: $(READY)  ## docs/commands.md from the commands' own help
 	$(BIN)/python -m docs.make
 
 constraints: $(READY)  ## pin every dependency anew
-	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-header --no-annotate --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --extra dev --extra crawl --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file constraints.txt pyproject.toml
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,crawl]"
 	touch $(READY)
 
 clean:

@@ -9,6 +9,7 @@ import typer
 from recrawl.cli import (
     archive,
     compact,
+    crawl,
     demo,
     evaluate,
     explain,
@@ -50,6 +51,7 @@ for module in (
     plan,
     explain,
     score,
+    crawl,
     relevance,
     synth,
     export,

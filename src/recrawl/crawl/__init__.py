@@ -1,0 +1,19 @@
+"""recrawl inside Scrapy: the plan goes in, the visits come back. Needs the extra ``recrawl[crawl]``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recrawl.crawl.addon import Addon
+
+__all__ = ["Addon"]
+
+
+def __getattr__(name: str) -> Any:
+    """The add-on, imported when it is asked for: its helpers do not need Scrapy."""
+    if name != "Addon":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from recrawl.crawl.addon import Addon
+
+    return Addon

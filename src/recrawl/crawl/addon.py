@@ -1,0 +1,47 @@
+"""``ADDONS = {"recrawl.crawl.Addon": 500}``: recrawl in any Scrapy project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+
+from recrawl.crawl.conditional import Conditional
+from recrawl.crawl.keeper import Keeper
+from recrawl.crawl.record import Failures, Pages, Redirects
+from recrawl.crawl.settings import Options
+from recrawl.crawl.start import PlannedStart
+from recrawl.errors import RecrawlError
+
+#: Where each part sits among Scrapy's own, and why: see `recrawl.crawl.record`.
+MIDDLEWARES: dict[Any, int] = {
+    Conditional: 540,  # before retries, so that every try is conditional
+    Failures: 545,  # Scrapy's retries are at 550
+    Pages: 585,  # refreshes at 580, unpacking at 590
+    Redirects: 605,  # redirects at 600
+}
+
+
+class Addon:
+    """Feeds the plan to the spider, and records what comes back. It replaces nothing that the project has."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Add recrawl's parts; what the project sets itself stays."""
+        try:
+            options = Options.from_settings(settings)
+        except RecrawlError as error:
+            raise NotConfigured(str(error)) from error
+        if not options.enabled:
+            raise NotConfigured("RECRAWL_ENABLED is off")
+        try:
+            from recrawl.history import History
+
+            History.create(options.history)
+        except (RecrawlError, OSError) as error:
+            raise NotConfigured(f"the history {options.history} cannot be used: {error}") from error
+        for part, order in MIDDLEWARES.items():
+            if part is not Conditional or options.conditional:
+                settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", part, order)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", PlannedStart, 90)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", Keeper, 0)

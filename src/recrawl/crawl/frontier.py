@@ -1,0 +1,253 @@
+"""Which of the pages found so far to fetch first, when a collection is crawled for the first time."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from recrawl.graph import Walk
+from recrawl.urls import host
+
+GROWTH = 1.25  #: ranks are worked out anew whenever the pages fetched have grown by this factor …
+MIN_GROWTH = 25  #: … and by so many pages
+
+
+_FAR = 1 << 30  # depth of a page that was only numbered
+
+
+class Order(Protocol):
+    """Says how promising pages are that nobody has seen yet."""
+
+    def fetched(self, page: int, links: list[int], text: str) -> None:
+        """A page was seen: the numbers of the pages it links to, and what it says."""
+
+    def scores(self, pages: list[int]) -> list[float]:
+        """How promising some pages are, by all that was seen so far."""
+
+    def is_outdated(self) -> bool:
+        """Whether scores given earlier are worth working out anew."""
+
+
+class ByRank:
+    """PageRank × TrustRank of the pages found so far, kept up to date as the crawl goes.
+
+    TrustRank restarts from the trusted pages. Between two updates a new page takes its share of the ranks of the pages that link to
+    it. The walks go on from where they were, so an update takes few iterations.
+
+    References: Dang and others (2023), section 4.1: the crawl is guided by PageRank × TrustRank, both updated dynamically.
+    """
+
+    def __init__(self, trusted: Iterable[int], damping: float = 0.85) -> None:
+        self.trusted, self.damping = frozenset(trusted), damping
+        self._from: list[int] = []
+        self._to: list[int] = []
+        self._n_fetched = self._n_ranked = 0
+        self._n_links: dict[int, int] = {}
+        self._ranks = np.zeros((2, 0))
+        self._given: defaultdict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])  # since the last update
+
+    def fetched(self, page: int, links: list[int], text: str) -> None:
+        """Remember the links, and hand the page's ranks on to what it links to."""
+        others = [link for link in dict.fromkeys(links) if link != page]
+        self._from += [page] * len(others)
+        self._to += others
+        self._n_fetched += 1
+        for kind in (0, 1):
+            share = self.damping * self._rank(kind, page) / max(len(others), 1)
+            for link in others:
+                self._given[link][kind] += share
+
+    def scores(self, pages: list[int]) -> list[float]:
+        """The products of both ranks."""
+        return [self._rank(0, page) * self._rank(1, page) for page in pages]
+
+    def is_outdated(self) -> bool:
+        """After a quarter more pages."""
+        if self._n_fetched < max(self._n_ranked * GROWTH, self._n_ranked + MIN_GROWTH):
+            return False
+        self._update()
+        return True
+
+    def _rank(self, kind: int, page: int) -> float:
+        known = float(self._ranks[kind, page]) if page < self._ranks.shape[1] else 0.0
+        own = 1.0 if kind == 0 or page in self.trusted else 0.0  # what a restart gives a page that no walk has seen
+        return known + self._given[page][kind] if known else max(self._given[page][kind], (1 - self.damping) * own)
+
+    def _update(self) -> None:
+        n = 1 + max(max(self._from, default=0), max(self._to, default=0), max(self.trusted, default=0))
+        links = sparse.csr_array((np.ones(len(self._from)), (self._from, self._to)), shape=(n, n))
+        restarts = np.full(n, 1.0 / n), np.bincount(sorted(self.trusted), minlength=n) / max(len(self.trusted), 1)
+        ranks = np.empty((2, n))
+        for kind, restart in enumerate(restarts):
+            walk = Walk(restart, self.damping, 1e-4, 50)
+            before = np.append(self._ranks[kind], np.zeros(n - self._ranks.shape[1]))
+            if before.sum() > 0:
+                walk.visits = before / before.sum()
+            ranks[kind] = walk.follow(links)
+        self._ranks, self._n_ranked = ranks, self._n_fetched
+        self._given.clear()
+
+
+class ByRelevance:
+    """How relevant the pages are that link to a page, on average: a focused crawl.
+
+    `judge` gives the relevance of a text, from 0 to 1, as `recrawl relevance` learns it.
+
+    References: Chakrabarti, van den Berg and Dom (1999): the relevance of a page is a guess at that of its neighbours.
+    """
+
+    def __init__(self, judge: Callable[[str], float]) -> None:
+        self.judge = judge
+        self._sums: defaultdict[int, float] = defaultdict(float)
+        self._counts: defaultdict[int, int] = defaultdict(int)
+        self.relevance: dict[int, float] = {}  # of pages seen
+
+    def fetched(self, page: int, links: list[int], text: str) -> None:
+        """Judge the page, and let its links take after it."""
+        self.relevance[page] = relevance = self.judge(text)
+        for link in dict.fromkeys(links):
+            self._sums[link] += relevance
+            self._counts[link] += 1
+
+    def scores(self, pages: list[int]) -> list[float]:
+        """The mean over the pages that link to each; 1 for seeds."""
+        return [self._sums[page] / self._counts[page] if self._counts[page] else 1.0 for page in pages]
+
+    def is_outdated(self) -> bool:
+        """Never: a page is scored anew whenever another links to it."""
+        return False
+
+
+class BreadthFirst:
+    """In the order in which they were found."""
+
+    def fetched(self, page: int, links: list[int], text: str) -> None:
+        """Nothing to learn."""
+
+    def scores(self, pages: list[int]) -> list[float]:
+        """The lower the number, the earlier it was found."""
+        return [-float(page) for page in pages]
+
+    def is_outdated(self) -> bool:
+        """Never."""
+        return False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a first crawl goes."""
+
+    pages: int = 1_000
+    depth: int | None = None  # links away from the seeds
+    per_host: int | None = None
+    sites: frozenset[str] | None = None  # None: anywhere
+
+
+@dataclass
+class Frontier:
+    """Pages that were found and not fetched yet, the most promising first; `allowed` tells which may be fetched at all.
+
+    At most `at_once` pages of a host are given out before one of them came back, so that a slow host does not hold up the others.
+
+    >>> frontier = Frontier(BreadthFirst(), Limits(pages=3))
+    >>> frontier.add(["https://a.org/", "https://b.org/"], depth=0)
+    >>> first = frontier.take()
+    >>> frontier.done(first, ["https://a.org/1", "https://b.org/"], "")
+    >>> first, frontier.take(), frontier.take(), frontier.take()
+    ('https://a.org/', 'https://b.org/', 'https://a.org/1', None)
+    """
+
+    order: Order
+    limits: Limits
+    allowed: Callable[[str], bool] = lambda url: True
+    at_once: int = 2
+    n_given: int = 0
+    _number: dict[str, int] = field(default_factory=dict)  # every page found
+    _url: list[str] = field(default_factory=list)
+    _depth: list[int] = field(default_factory=list)
+    _open: set[int] = field(default_factory=set)  # found, may be fetched, and not given out
+    _taken: set[int] = field(default_factory=set)
+    _heap: list[tuple[float, int]] = field(
+        default_factory=list
+    )  # (-score, page); entries of pages no longer open are stale
+    _held: defaultdict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))  # of busy hosts
+    _busy: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _per_host: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    @property
+    def n_open(self) -> int:
+        """Pages that wait."""
+        return len(self._open)
+
+    @property
+    def n_under_way(self) -> int:
+        """Pages given out that did not come back yet."""
+        return sum(self._busy.values())
+
+    def number(self, url: str) -> int:
+        """The number of a page, found now or before."""
+        if url not in self._number:
+            self._number[url] = len(self._url)
+            self._url.append(url)
+            self._depth.append(_FAR)
+        return self._number[url]
+
+    def add(self, urls: Iterable[str], depth: int) -> None:
+        """Pages were found, so many links away from the seeds."""
+        found = []
+        for url in dict.fromkeys(urls):
+            page = self.number(url)
+            self._depth[page] = min(self._depth[page], depth)
+            if page not in self._taken and (page in self._open or self._may(url, depth)):
+                self._open.add(page)
+                found.append(page)
+        for page, score in zip(found, self.order.scores(found), strict=True):
+            heapq.heappush(self._heap, (-score, page))
+
+    def take(self) -> str | None:
+        """The best page that may be fetched now; None where there is none, or the limit is reached."""
+        if self.n_given >= self.limits.pages:
+            return None
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            page = entry[1]
+            if page not in self._open:
+                continue
+            url = self._url[page]
+            name = host(url)
+            if self._busy[name] >= self.at_once:
+                self._held[name].append(entry)
+                continue
+            self._open.discard(page)
+            self._taken.add(page)
+            if self.limits.per_host is not None and self._per_host[name] >= self.limits.per_host:
+                continue
+            self._busy[name] += 1
+            self._per_host[name] += 1
+            self.n_given += 1
+            return url
+        return None
+
+    def done(self, url: str, links: Iterable[str] = (), text: str = "") -> None:
+        """A page came back, with these links; none if it failed."""
+        page, name = self._number[url], host(url)
+        self._busy[name] = max(self._busy[name] - 1, 0)
+        for entry in self._held.pop(name, ()):
+            heapq.heappush(self._heap, entry)
+        links = list(dict.fromkeys(links))
+        self.order.fetched(page, [self.number(link) for link in links], text)
+        self.add(links, self._depth[page] + 1)
+        if self.order.is_outdated():
+            pages = sorted(self._open)
+            self._heap = [(-score, page) for page, score in zip(pages, self.order.scores(pages), strict=True)]
+            heapq.heapify(self._heap)
+            self._held.clear()
+
+    def _may(self, url: str, depth: int) -> bool:
+        return (self.limits.depth is None or depth <= self.limits.depth) and self.allowed(url)

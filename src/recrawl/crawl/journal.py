@@ -1,0 +1,186 @@
+"""Visits on their way into the history: written in batches, seconds after they were made, and never lost on the way."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from recrawl import parse
+from recrawl.errors import BadRecord, BadUrl, RecrawlError
+from recrawl.history import BatchBuilder, History
+from recrawl.history.schema import Batch
+from recrawl.urls import canonical
+from recrawl.visits import Visit
+
+KEPT = 20_000  #: visits that wait for a history that cannot be written; more go to a file
+_NOT_WRITTEN = ("base", "html")  # links are written in full instead
+
+
+class Journal:
+    """Collects visits, and appends them to a history in a thread of its own.
+
+    Only `add` and `flush` are called from the crawl; neither waits for the disk. If the history cannot be written, the visits are
+    tried again with each flush; what still cannot be written at the end goes to a file that `recrawl import` reads.
+
+    >>> from datetime import UTC, datetime
+    >>> history = History.create(tempfile.mkdtemp())
+    >>> journal = Journal(history)
+    >>> journal.add(Visit(url="https://e.org/", at=datetime(2026, 1, 5, tzinfo=UTC), links=["https://e.org/a"]))
+    >>> journal.close()
+    >>> journal.n_written, journal.n_new_links, history.timeline.n_visits
+    (1, 1, 1)
+    """
+
+    def __init__(
+        self, history: History, on_written: Callable[[int, int], None] = lambda visits, new_links: None
+    ) -> None:
+        self.history, self.on_written = history, on_written
+        self.n_written = self.n_new_links = 0
+        self.skipped: Counter[str] = Counter()  # visits that are no valid records, by reason
+        self.failure: str | None = None  # why the history could not be written last time
+        self.spilled: Path | None = None  # where visits went that could not be written
+        self.n_spilled = 0
+        self._builder = BatchBuilder()
+        self._visits: list[Visit] = []  # those in the builder
+        self._waiting: list[
+            tuple[Batch, list[Visit]]
+        ] = []  # given up by an append that failed; touched by the thread only
+        self._known = KnownLinks(history)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recrawl-journal")
+        self._last: Future[None] | None = None
+
+    @property
+    def n_pending(self) -> int:
+        """Visits that were not handed to the thread yet."""
+        return len(self._visits)
+
+    def add(self, visit: Visit) -> bool:
+        """Take in a visit; False where it is no valid record, which is counted."""
+        try:
+            self._builder.add(visit)
+        except BadRecord as error:
+            self.skipped[error.reason] += 1
+            return False
+        except BadUrl as error:
+            self.skipped[str(error).partition(":")[0]] += 1
+            return False
+        self._visits.append(visit)
+        return True
+
+    def flush(self) -> None:
+        """Hand on what was collected; nothing if the last batch is still being written."""
+        if self._visits and (self._last is None or self._last.done()):
+            batch, visits = self._builder.take(), self._visits
+            self._visits = []
+            self._last = self._thread.submit(self._write, batch, visits)
+
+    def close(self) -> None:
+        """Write all that is left, wait for it, and put what cannot be written into a file."""
+        if self._last is not None:
+            self._last.result()
+        self.flush()
+        self._thread.submit(self._finish).result()
+        self._thread.shutdown()
+
+    def _write(self, batch: Batch, visits: list[Visit]) -> None:
+        self._waiting.append((batch, visits))
+        self._retry()
+        if sum(len(visits) for _, visits in self._waiting) > KEPT:
+            self._spill()
+
+    def _retry(self) -> None:
+        while self._waiting:
+            batch, visits = self._waiting[0]
+            try:
+                self._known.read()
+                self.history.append(batch)
+            except (RecrawlError, OSError) as error:
+                self.failure = str(error)
+                return
+            self._waiting.pop(0)
+            self.failure = None
+            n_new = self._known.learn(batch)
+            self.n_written += len(visits)
+            self.n_new_links += n_new
+            self.on_written(len(visits), n_new)
+
+    def _finish(self) -> None:
+        self._retry()
+        self._spill()
+
+    def _spill(self) -> None:
+        """Write what waits as JSON lines, beside the history or where temporary files go."""
+        visits = [visit for _, some in self._waiting for visit in some]
+        if not visits:
+            return
+        for folder in dict.fromkeys(
+            [self.history.store.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir())]
+        ):
+            path = self.spilled or folder / f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{id(self):x}.jsonl"
+            try:
+                with path.open("ab") as stream:
+                    stream.writelines(orjson.dumps(record(visit), option=orjson.OPT_APPEND_NEWLINE) for visit in visits)
+            except OSError:
+                self.spilled = None
+                continue
+            self.spilled = path
+            self.n_spilled += len(visits)
+            self._waiting.clear()
+            return
+
+
+def record(visit: Visit) -> dict[str, Any]:
+    """A visit as a record that `recrawl import` reads: its links in full.
+
+    >>> from datetime import UTC, datetime
+    >>> record(Visit(url="https://e.org/a/", at=datetime(2026, 1, 5, tzinfo=UTC), links=["b"], base="https://e.org/a/"))["links"]
+    ['https://e.org/a/b']
+    """
+    told = {name: value for name, value in asdict(visit).items() if value is not None and name not in _NOT_WRITTEN}
+    if visit.html is not None:
+        page = parse.html_page(visit.html, visit.url)
+        told |= {"links": page.hrefs, "text": page.text, "text_digest": page.text_digest, "title": page.title}
+        visit = Visit(url=visit.url, at=visit.at, base=page.base)
+    if told.get("links") is not None and visit.base:
+        told["links"] = [link for href in told["links"] if (link := _resolved(href, visit.base))]
+    return told
+
+
+def _resolved(href: str, base: str) -> str | None:
+    try:
+        return canonical(href, base)
+    except BadUrl:
+        return None
+
+
+class KnownLinks:
+    """Which links any page ever showed: how many of a batch are seen for the first time."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._known: np.ndarray[Any, Any] | None = None  # ascending; read when first needed
+        self._recent: set[int] = set()
+
+    def read(self) -> None:
+        """Read what the history knows, once and before anything is added to it."""
+        if self._known is None:
+            stored = self.history.store.read("link_sets", ["links"])["links"].combine_chunks().flatten()
+            self._known = np.unique(stored.to_numpy(zero_copy_only=False))
+
+    def learn(self, batch: Batch) -> int:
+        """How many links of these link sets are new; from now on they are known."""
+        assert self._known is not None
+        shown = np.unique(batch["link_sets"]["links"].combine_chunks().flatten().to_numpy(zero_copy_only=False))
+        at = np.minimum(np.searchsorted(self._known, shown), max(len(self._known) - 1, 0))
+        new = shown[self._known[at] != shown] if len(self._known) else shown
+        before = len(self._recent)
+        self._recent.update(new.tolist())
+        return len(self._recent) - before

@@ -1,0 +1,107 @@
+"""No host gets more than it can bear: waits that it asks for are kept, and one that does not answer is left alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from time import monotonic
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+from recrawl.crawl.session import Session
+
+MAX_WAIT = 120.0  #: seconds that a host may ask to wait; with more it is left alone for this cycle
+DEFAULT_WAIT = 10.0  #: after 429 or 503 without a Retry-After
+MAX_FAILURES = 8  #: in a row without any answer: the host is left alone for this cycle
+
+
+class Politeness:
+    """Scrapy's downloader middleware that keeps to what hosts ask for with 429, 503 and Retry-After."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler, self.session = crawler, Session.of(crawler)
+        self.closed: dict[str, str] = {}  # host → why it is left alone
+        self._failures: Counter[str] = Counter()
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Self:
+        """As Scrapy makes its parts."""
+        return cls(crawler)
+
+    def process_request(self, request: Request, spider: Any = None) -> None:
+        """Leave hosts alone that asked for it."""
+        why = self.closed.get(_host(request))
+        if why:
+            raise IgnoreRequest(why)
+
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+        """Wait as long as the host asks for."""
+        host = _host(request)
+        self._failures.pop(host, None)
+        if response.status in (429, 503):
+            wait = retry_after((response.headers.get("Retry-After") or b"").decode("latin-1"), self.session.now())
+            self.session.stats.inc_value("recrawl/throttled")
+            if wait > MAX_WAIT:
+                self._close(host, f"host asked to wait: {wait:.0f} s")
+            else:
+                pause(self.crawler, host, wait)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
+        """Count hosts that do not answer."""
+        if isinstance(exception, IgnoreRequest):
+            return
+        host = _host(request)
+        self._failures[host] += 1
+        if self._failures[host] >= MAX_FAILURES:
+            self._close(host, f"host does not answer: {MAX_FAILURES} failures in a row")
+
+    def _close(self, host: str, why: str) -> None:
+        if host not in self.closed:
+            self.session.stats.inc_value("recrawl/hosts_left_alone")
+            self.closed[host] = why
+
+
+def retry_after(text: str, now: datetime) -> float:
+    """Seconds that a Retry-After means: a number, or a date.
+
+    >>> retry_after("30", datetime(2026, 1, 5, tzinfo=UTC)), retry_after("soon", datetime(2026, 1, 5, tzinfo=UTC))
+    (30.0, 10.0)
+    >>> retry_after("Mon, 05 Jan 2026 00:01:00 GMT", datetime(2026, 1, 5, tzinfo=UTC))
+    60.0
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        then = parsedate_to_datetime(text)
+        return max((then.replace(tzinfo=then.tzinfo or UTC) - now).total_seconds(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return DEFAULT_WAIT
+
+
+def pause(crawler: Any, host: str, seconds: float) -> None:
+    """Send nothing to a host for a while: its slot believes that its last request lies ahead."""
+    slot = crawler.engine.downloader.slots.get(host)
+    if slot is not None:
+        slot.delay = max(slot.delay, 0.05)  # without a delay the slot does not look at the time
+        slot.lastseen = max(slot.lastseen, monotonic() + seconds)
+
+
+def hold_to(crawler: Any, host: str, delay: float) -> None:
+    """Never less than so many seconds between two requests to a host, and never two at once."""
+    downloader = crawler.engine.downloader
+    known = downloader.per_slot_settings.get(host, {})
+    delay = max(delay, known.get("delay", downloader.settings.getfloat("DOWNLOAD_DELAY")))
+    downloader.per_slot_settings[host] = {**known, "delay": delay, "concurrency": 1}
+    slot = downloader.slots.get(host)
+    if slot is not None:
+        slot.delay, slot.concurrency = max(slot.delay, delay), 1
+
+
+def _host(request: Request) -> str:
+    return urlsplit(request.url).hostname or ""

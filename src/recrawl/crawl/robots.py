@@ -1,0 +1,147 @@
+"""robots.txt as RFC 9309 has it: unreachable means keep out, absent means come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
+
+from protego import Protego
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from recrawl.crawl.politeness import hold_to
+from recrawl.crawl.session import Session, logger
+
+MAX_BYTES = 500 << 10  #: RFC 9309, 2.5: at least so much is read
+MAX_AGE = timedelta(hours=24)  #: RFC 9309, 2.4
+MAX_DELAY = 60.0  #: seconds between two requests: a host that asks for more gets this, and it is told
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What one host's robots.txt allows."""
+
+    parsed: Any  # Protego's; None: nothing is allowed
+    read_at: datetime
+    why: str = ""  # nothing is allowed
+
+    def allows(self, url: str, agent: str) -> bool:
+        """Whether a URL may be fetched; robots.txt itself always may."""
+        return self.parsed is not None and bool(self.parsed.can_fetch(url, agent))
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """The sitemaps that it names."""
+        return [] if self.parsed is None else list(self.parsed.sitemaps)
+
+
+def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
+    """What an answer to a request for robots.txt means (RFC 9309, 2.3.1).
+
+    >>> now = datetime(2026, 1, 5)
+    >>> rules_from(404, b"", now).allows("https://e.org/a", "bot"), rules_from(503, b"", now).allows("https://e.org/a", "bot")
+    (True, False)
+    >>> rules_from(200, b"User-agent: *\\nDisallow: /private/", now).allows("https://e.org/private/a", "bot")
+    False
+    """
+    if status == 429 or status >= 500 or status <= 0:
+        return Rules(None, read_at, f"robots.txt cannot be reached ({status or 'no answer'})")
+    if status >= 400:
+        return Rules(Protego.parse(""), read_at)
+    return Rules(Protego.parse(body[:MAX_BYTES].decode("utf-8", "replace")), read_at)
+
+
+class Robots:
+    """Scrapy's downloader middleware in place of its own, which takes an unreachable robots.txt for permission.
+
+    The rules of a host are read once and kept for a day, also from one cycle to the next.
+    """
+
+    kept: ClassVar[dict[tuple[str, str], Rules]] = {}
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler, self.session = crawler, Session.of(crawler)
+        self.agent = product(crawler.settings["USER_AGENT"])
+        self._asked: dict[str, Deferred[None]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Self:
+        """As Scrapy makes its parts."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Any = None) -> None:
+        """Let through what the host allows."""
+        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith("http"):
+            return
+        rules = await self.rules(request.url)
+        if not rules.allows(request.url, self.agent):
+            self.session.stats.inc_value("recrawl/forbidden")
+            raise IgnoreRequest(rules.why or "forbidden by robots.txt")
+
+    async def rules(self, url: str) -> Rules:
+        """The rules for a URL, read if they are not known or too old."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        key = (origin, self.agent)
+        while key not in self.kept or self.session.now() - self.kept[key].read_at > MAX_AGE:
+            if origin in self._asked:
+                await maybe_deferred_to_future(_child(self._asked[origin]))
+                continue
+            self._asked[origin] = Deferred()
+            try:
+                self.kept[key] = await self._read(origin)
+            finally:
+                self._asked.pop(origin).callback(None)
+        self._slow_down(parts.hostname or "", self.kept[key])
+        return self.kept[key]
+
+    async def _read(self, origin: str) -> Rules:
+        request = Request(
+            f"{origin}/robots.txt",
+            priority=1_000_000_000,
+            meta={"dont_obey_robotstxt": True, "download_maxsize": 16 * MAX_BYTES},
+            callback=NO_CALLBACK,
+        )
+        self.session.stats.inc_value("recrawl/robots_read")
+        try:
+            response = await _download(self.crawler.engine, request)
+        except Exception as error:  # whatever went wrong, nobody allowed anything
+            logger.info("no robots.txt from %s: %s", origin, error)
+            return rules_from(0, b"", self.session.now())
+        return rules_from(response.status, response.body, self.session.now())
+
+    def _slow_down(self, host: str, rules: Rules) -> None:
+        wanted = rules.parsed.crawl_delay(self.agent) if rules.parsed is not None else None
+        if wanted:
+            if wanted > MAX_DELAY:
+                self.session.stats.inc_value("recrawl/crawl_delay_cut")
+            hold_to(self.crawler, host, min(float(wanted), MAX_DELAY))
+
+
+async def _download(engine: Any, request: Request) -> Response:
+    if hasattr(engine, "download_async"):
+        found: Response = await engine.download_async(request)
+        return found
+    old: Response = await maybe_deferred_to_future(engine.download(request))
+    return old
+
+
+def _child(parent: Deferred[None]) -> Deferred[None]:
+    """One more that waits for the same."""
+    child: Deferred[None] = Deferred()
+    parent.addCallback(lambda value: child.callback(None))
+    return child
+
+
+def product(agent: str) -> str:
+    """The product token of a User-Agent, by which robots.txt knows it.
+
+    >>> product("Webwatch/2.1 (+https://e.org/bot; bot@e.org)")
+    'Webwatch'
+    """
+    return agent.split("/")[0].split()[0] if agent.split() else "*"

@@ -1,0 +1,131 @@
+"""What can be set, as ``RECRAWL_*`` in a Scrapy project: one list from which reading and documentation follow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from recrawl.errors import RecrawlError
+
+PREFIX = "RECRAWL_"
+
+
+def _setting(default: Any, told: str) -> Any:
+    """A field that can be read from the settings, with what it means."""
+    return field(default=default, metadata={"told": told})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The settings of a crawl. `from_settings` reads them; `table` tells them."""
+
+    enabled: bool = _setting(True, "Off: the add-on does nothing at all.")
+    history: str = _setting(
+        "", "The history's directory; made if it is not there. Default: the environment's, else ./history."
+    )
+    budget: str = _setting("10%", "How many pages to plan: a number, or a share of those known.")
+    goal: str = _setting("links", "What to find: links, content or both.")
+    change: str = _setting("any", "What makes a copy outdated: any difference, or significant, digest, shingles.")
+    policy: str | None = _setting(None, "Who chooses; default: what recrawl tune recommended, else a fallback.")
+    model: str | None = _setting(None, "Plan by the predictions of a model that recrawl train made.")
+    per_host: int | None = _setting(None, "At most so many planned pages of one host.")
+    per_site: int | None = _setting(None, "At most so many planned pages of one registered domain.")
+    min_gap: str | None = _setting(None, "No page sooner after its last visit, such as 6h.")
+    exclude: tuple[str, ...] = _setting((), "No planned URL that begins so, or fits so (*, ?).")
+    every: str = _setting("crawl", "What a cycle is when learning from the past: crawl, or a period such as 1d.")
+    plan: str | None = _setting(
+        None, "A file with a plan, or with URLs one a line, to take instead of making one; none: no plan."
+    )
+    resume: bool = _setting(True, "First go on with what a crawl that was cut short had planned and not fetched.")
+    callback: str | None = _setting(None, "The spider's method for planned pages; default: parse.")
+    conditional: bool = _setting(True, "Send If-None-Match and If-Modified-Since from the last visit.")
+    full_fetches: float = _setting(
+        0.05, "Share of planned pages that are fetched without these, to find servers that lie."
+    )
+    hints: bool = _setting(
+        True, "Read sitemaps and feeds of planned hosts before planning, and use those that have proven true."
+    )
+    hints_every: str = _setting(
+        "1d", "How old what a host's sitemaps and feeds said may be before they are read again."
+    )
+    flush_seconds: float = _setting(3.0, "Visits are safe in the history after so many seconds at the latest.")
+    flush_visits: int = _setting(2000, "And after so many visits.")
+    warc: str | None = _setting(None, "Also write every response to WARC files in this directory.")
+    allow_loopback: bool = _setting(False, "Also fetch from this machine; for tests.")
+    clock: Any = field(default=None, metadata={"told": "A function that tells the time, for tests with a made-up one."})
+
+    def __post_init__(self) -> None:
+        if not self.history:
+            object.__setattr__(self, "history", os.environ.get("RECRAWL_HISTORY") or "./history")
+        if self.goal not in ("links", "content", "both"):
+            raise BadSetting("goal", self.goal, "links, content or both")
+        if not 0 <= self.full_fetches <= 1:
+            raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
+        if self.flush_seconds <= 0 or self.flush_visits < 1:
+            raise BadSetting("flush_seconds and _visits", (self.flush_seconds, self.flush_visits), "numbers above 0")
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Options:
+        """The options that Scrapy's settings hold; texts, as the command line gives them, become what they stand for."""
+        given = {}
+        for one in fields(cls):
+            value = settings.get(PREFIX + one.name.upper())
+            if value is not None:
+                given[one.name] = _read(one.name, value, one.default, str(one.type))
+        unknown = [name for name in _names(settings) if name.removeprefix(PREFIX).lower() not in _KNOWN]
+        if unknown:
+            raise RecrawlError(
+                f"No setting named {unknown[0]}. Known: {', '.join(PREFIX + name.upper() for name in _KNOWN)}"
+            )
+        return cls(**given)
+
+    @staticmethod
+    def table() -> list[tuple[str, str, str]]:
+        """Name, default and meaning of every setting."""
+        return [
+            (
+                PREFIX + one.name.upper(),
+                "" if one.default in (None, "", ()) else repr(one.default),
+                one.metadata["told"],
+            )
+            for one in fields(Options)
+        ]
+
+
+class BadSetting(RecrawlError):
+    """A setting has a value that it cannot have."""
+
+    def __init__(self, name: str, value: Any, expected: str) -> None:
+        super().__init__(f"{PREFIX}{name.upper()} is {value!r}; it must be {expected}")
+
+
+_KNOWN = tuple(one.name for one in fields(Options))
+
+
+def _names(settings: Mapping[str, Any]) -> list[str]:
+    return [name for name in settings if isinstance(name, str) and name.startswith(PREFIX)]
+
+
+def _read(name: str, value: Any, default: Any, kind: str) -> Any:
+    assert default is not MISSING
+    try:
+        if kind == "bool":
+            return _truth(value)
+        if kind.startswith("int"):
+            return int(value)
+        if kind == "float":
+            return float(value)
+        if kind.startswith("tuple"):
+            return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+        return value if kind == "Any" else str(value)
+    except (TypeError, ValueError):
+        raise BadSetting(name, value, f"a value such as {default!r}") from None
+
+
+def _truth(value: Any) -> bool:
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if str(value).lower() not in known:
+        raise ValueError
+    return known[str(value).lower()]

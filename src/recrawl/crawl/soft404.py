@@ -1,0 +1,30 @@
+"""Pages that say they are not there, with a status that says they are."""
+
+from __future__ import annotations
+
+import re
+
+from recrawl.visits import Visit
+
+MAX_WORDS = 150  #: a page with more to say is more than a notice
+_SAYS_SO = re.compile(
+    r"^\W*404\W*$|\b(error|http|status|fehler|erreur)\W*404\b|\b404\W*(error|page)\b|\bnot found\b"
+    r"|\bno longer (exists|available)\b|\bdoes(n.t| not) exist\b|nicht gefunden|existiert nicht|introuvable"
+    r"|no encontrad[ao]|non trovata|não encontrada|niet gevonden|не найдена",
+    re.IGNORECASE,
+)
+
+
+def is_soft_404(visit: Visit) -> bool:
+    """Whether a page that answered 200 says in its title, and in few words, that it is not there.
+
+    >>> from datetime import UTC, datetime
+    >>> page = {"url": "https://e.org/a", "at": datetime(2026, 1, 5, tzinfo=UTC), "links": []}
+    >>> is_soft_404(Visit(**page, title="Page not found - e.org", text="Sorry, nothing here."))
+    True
+    >>> is_soft_404(Visit(**page, title="Room 404", text="A room.")), is_soft_404(Visit(**page, title="404", text="Oops."))
+    (False, True)
+    """
+    if visit.status != 200 or not visit.title or not _SAYS_SO.search(visit.title):
+        return False
+    return len((visit.text or "").split(maxsplit=MAX_WORDS + 1)) <= MAX_WORDS

@@ -1,0 +1,55 @@
+"""What a conditional request sends: the validators of the copy that is kept, where the server's can be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from recrawl.history import History, Timeline
+from recrawl.urls import host, page_id
+from recrawl.visits import Outcome
+
+Headers = dict[str, str]
+
+
+class Validators:
+    """The ETag and Last-Modified of the last copy of each page.
+
+    A server that once sent the same ETag with another text lies: nothing is sent to any page of that host, since what it calls
+    unchanged may have changed. Which hosts these are is in the history itself. A page whose last visit failed or found it gone is
+    fetched in full.
+    """
+
+    def __init__(self, history: History) -> None:
+        timeline = history.timeline
+        newest = timeline.page_start[1:] - 1
+        answered = timeline.outcome[newest] <= Outcome.UNCHANGED
+        self._page, self._copy = timeline.pages, np.where(answered, timeline.latest[newest], -1)
+        self._etag, self._modified = timeline.rows["etag"], timeline.rows["last_modified"]
+        self.lying = _lying_hosts(history, timeline)
+
+    def headers(self, url: str) -> Headers:
+        """What to send with a request for a page; empty where it is to be fetched in full."""
+        page = page_id(url)
+        at = int(np.searchsorted(self._page, page))
+        copy = int(self._copy[at]) if at < len(self._page) and self._page[at] == page else -1
+        if copy < 0 or host(url) in self.lying:
+            return {}
+        sent = {"If-None-Match": self._etag[copy].as_py(), "If-Modified-Since": self._modified[copy].as_py()}
+        return {name: value for name, value in sent.items() if value and value.isprintable()}
+
+
+def _lying_hosts(history: History, timeline: Timeline) -> set[str]:
+    """Hosts that sent the same strong ETag with another text, at two visits of a page that both brought a body."""
+    seen = np.flatnonzero((timeline.outcome == Outcome.OK) & (timeline.latest == np.arange(timeline.n_visits)))
+    if len(seen) < 2:
+        return set()
+    rows = timeline.rows
+    etag = rows["etag"].combine_chunks()
+    is_strong = np.asarray(pc.fill_null(pc.invert(pc.starts_with(etag, "W/")), False))
+    code = etag.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    text = rows["text"].fill_null(0).to_numpy()
+    a, b = seen[:-1], seen[1:]
+    same_tag = (timeline.page[a] == timeline.page[b]) & (code[a] == code[b]) & (code[a] >= 0) & is_strong[a]
+    lies = same_tag & (text[a] != text[b]) & (text[a] != 0) & (text[b] != 0) & ~timeline.baseline[b]
+    return {host(url) for url in history.urls_of(np.unique(timeline.page[b[lies]])).to_pylist()}

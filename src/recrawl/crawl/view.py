@@ -1,0 +1,104 @@
+"""What a person sees while a crawl runs, and what is told of it at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+FAILED = "recrawl/failed/"
+TOP_FAILURES = 5
+
+
+class View:
+    """A live view on a terminal: fetched, new links found against expected, errors by kind, pages a second."""
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self.crawler: Any = None
+        self.cycle = 0
+        self._started = time.monotonic()
+        shown = console.is_terminal and not quiet
+        self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4) if shown else None
+        self._bar = Progress(
+            TextColumn("cycle {task.fields[cycle]}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        )
+        self._task = self._bar.add_task("", total=None, cycle=1)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, cycle: int) -> None:
+        """A cycle begins."""
+        self.cycle, self._started = cycle, time.monotonic()
+        self._bar.reset(self._task, total=None, cycle=cycle + 1)
+
+    def watch(self, crawler: Any) -> None:
+        """This is the crawler to look at."""
+        self.crawler = crawler
+
+    def render(self) -> Group:
+        """The view as it is now."""
+        stats = self.crawler.stats.get_stats() if self.crawler is not None and self.crawler.stats else {}
+        found = told(stats)
+        done = found["visits"]
+        planned = found["planned"] or None
+        self._bar.update(self._task, completed=min(done, planned) if planned else done, total=planned)
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        lines = Table.grid(padding=(0, 2))
+        expected = f" of {found['expected_new_links']:,.0f} expected" if planned else ""
+        lines.add_row(
+            f"{found['fetched']:,} fetched, {found['not_modified']:,} unchanged, {found['gone']:,} gone",
+            f"{found['new_links']:,} new links{expected}",
+            f"{done / seconds:.1f} pages/s",
+        )
+        return Group(self._bar, lines, Text(failures(stats), style="yellow"))
+
+
+def told(stats: Mapping[str, Any]) -> dict[str, Any]:
+    """What a crawl did, as plain numbers; these keys are an interface."""
+
+    def count(name: str) -> Any:
+        return stats.get(f"recrawl/{name}", 0)
+
+    return {
+        "planned": count("planned"),
+        "visits": count("visits"),
+        "fetched": count("fetched"),
+        "not_modified": count("not_modified"),
+        "gone": count("gone"),
+        "redirects": count("redirects"),
+        "failed": count("failed"),
+        "failures": {name.removeprefix(FAILED): n for name, n in stats.items() if name.startswith(FAILED)},
+        "forbidden": count("forbidden"),
+        "throttled": count("throttled"),
+        "refused": count("refused"),
+        "soft_404": count("soft_404"),
+        "conditional": count("conditional"),
+        "hints_read": count("hints_read"),
+        "expected_new_links": count("expected_new_links"),
+        "new_links": count("new_links"),
+        "written": count("written"),
+        "spilled": count("spilled"),
+        "bytes": stats.get("downloader/response_bytes", 0),
+        "seconds": round(float(stats.get("elapsed_time_seconds", 0.0)), 3),
+        "ended": stats.get("finish_reason", "running"),
+    }
+
+
+def failures(stats: Mapping[str, Any]) -> str:
+    """The commonest kinds of failure, with their numbers."""
+    found = sorted(told(stats)["failures"].items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{n:,} {kind}" for kind, n in found[:TOP_FAILURES])
+    return shown + (f" and {len(found) - TOP_FAILURES} other kinds" if len(found) > TOP_FAILURES else "")
