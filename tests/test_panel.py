@@ -136,3 +136,29 @@ def test_crawls_times_and_single_periods_have_ended(history: History, tmp_path: 
     assert has_ended(history.timeline, [START + timedelta(hours=h) for h in (2, 26, 500)])
     assert has_ended(visited(tmp_path / "one", 0.2, 0.3).timeline, "7d")
     assert has_ended(History.create(tmp_path / "empty").timeline, "7d")
+
+
+def test_crawls_of_a_few_pages_each_are_told_by_the_pauses_between_them(tmp_path: Path) -> None:
+    """Each page is visited every fifth day; visits of a day are seconds apart, but for one that waited for half a minute."""
+    history = History.create(tmp_path / "h")
+    start = datetime(2026, 1, 5, tzinfo=UTC)
+    waits = [0, 1, 3, 33]
+    history.add(
+        Visit(url=f"https://e.org/{day % 5}/{i}", at=start + timedelta(days=day, seconds=wait), links=[])
+        for day in range(15)
+        for i, wait in enumerate(waits)
+    )
+    rounds = by_crawl(history.timeline)
+    assert len(rounds.ends) == 15
+    assert np.bincount(rounds.of_visit).tolist() == [4] * 15
+
+
+def test_visits_at_random_times_are_not_parted_by_chance(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    start, chance = datetime(2026, 1, 5, tzinfo=UTC), np.random.default_rng(0)
+    for page in range(20):
+        times = np.cumsum(chance.exponential(5.0, 30))
+        history.add(Visit(url=f"https://e.org/{page}", at=start + timedelta(days=t), links=[]) for t in times.tolist())
+    gaps = np.diff(history.timeline.at)[np.diff(history.timeline.page) == 0]
+    moments = np.unique(history.timeline.at)
+    assert len(by_crawl(history.timeline).ends) == 1 + int((np.diff(moments) > np.median(gaps) / 2).sum())

@@ -94,6 +94,13 @@ class Rounds:
     ends: Ints
 
 
+#: Crawls are told by their pauses where each of these is so many times as long as any within a crawl, …
+CLEAR_RATIO = 10
+SHORTEST_PAUSE = 300_000_000  #: … and so many microseconds at least, …
+MIN_PAUSES = 3  #: … and there are so many of them, …
+FINER = 1.5  #: … and this makes so many times as many rounds: a few crawls in two parts are no reason to.
+
+
 def parse_period(text: str) -> timedelta:
     """A length of time such as ``1h``, ``7d`` or ``2w``.
 
@@ -123,7 +130,9 @@ def parse_rounds(text: str) -> str | timedelta | list[datetime]:
 def by_crawl(timeline: Timeline) -> Rounds:
     """Rounds as they were crawled: visits close in time belong together.
 
-    A new round begins where nothing was fetched for longer than half the usual time between two visits of a page.
+    A new round begins where nothing was fetched for longer than half the usual time between two visits of a page. Crawls that
+    fetch only some of the pages follow each other faster than that. They are told by the pauses between them, where all of these
+    are much longer than those within a crawl.
     """
     gaps = np.diff(timeline.at)[np.diff(timeline.page) == 0]
     if not len(gaps):
@@ -132,9 +141,28 @@ def by_crawl(timeline: Timeline) -> Rounds:
             timeline.at[:0] if not timeline.n_visits else np.array([timeline.at.max()]),
         )
     moments = np.unique(timeline.at)
-    last = np.append(np.diff(moments) > np.median(gaps) / 2, True)
-    ends = moments[last]
+    pauses = np.diff(moments)
+    rounds = _parted(timeline, moments, pauses > np.median(gaps) / 2)
+    longest_within = _clear_break(pauses)
+    if longest_within is None:
+        return rounds
+    finer = _parted(timeline, moments, pauses > longest_within)
+    return finer if len(finer.ends) > FINER * len(rounds.ends) else rounds
+
+
+def _parted(timeline: Timeline, moments: Ints, is_pause: NDArray[np.bool_]) -> Rounds:
+    ends = moments[np.append(is_pause, True)]
     return Rounds(np.searchsorted(ends, timeline.at), ends)
+
+
+def _clear_break(pauses: Ints) -> int | None:
+    """The longest pause that lies within a crawl, where pauses are of two clearly different kinds; else None."""
+    ordered = np.sort(pauses)
+    longer = ordered[1:]
+    ratio = longer / np.maximum(ordered[:-1], 1)
+    n_longer = np.arange(len(longer), 0, -1)
+    clear = np.flatnonzero((ratio >= CLEAR_RATIO) & (longer >= SHORTEST_PAUSE) & (n_longer >= MIN_PAUSES))
+    return int(ordered[clear[np.argmax(ratio[clear])]]) if len(clear) else None
 
 
 def by_period(timeline: Timeline, every: timedelta) -> Rounds:

@@ -109,7 +109,7 @@ class Robots:
         )
         self.session.stats.inc_value("recrawl/robots_read")
         try:
-            response = await _download(self.crawler.engine, request)
+            response = await download(self.crawler.engine, request)
         except Exception as error:  # whatever went wrong, nobody allowed anything
             logger.info("no robots.txt from %s: %s", origin, error)
             return rules_from(0, b"", self.session.now())
@@ -123,7 +123,8 @@ class Robots:
             hold_to(self.crawler, host, min(float(wanted), MAX_DELAY))
 
 
-async def _download(engine: Any, request: Request) -> Response:
+async def download(engine: Any, request: Request) -> Response:
+    """Fetch something beside the spider's requests."""
     if hasattr(engine, "download_async"):
         found: Response = await engine.download_async(request)
         return found

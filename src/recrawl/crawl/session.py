@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
+from recrawl.crawl.hint_rows import feeds_of, keep_feeds
 from recrawl.crawl.journal import Journal
 from recrawl.crawl.planned import Planned, finished, planned
 from recrawl.crawl.settings import Options
@@ -17,7 +18,7 @@ from recrawl.crawl.validators import Headers, Validators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
 from recrawl.sources.response import response_visit
-from recrawl.urls import canonical
+from recrawl.urls import canonical, page_id
 from recrawl.visits import Outcome, Visit
 
 logger = logging.getLogger("recrawl")
@@ -51,6 +52,7 @@ class Session:
         self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()  # requests that became visits
         self._clock: Callable[[], datetime] = options.clock or (lambda: datetime.now(UTC))
         self._chance = random.Random(0)
+        self._feeds: set[tuple[str, int]] = set()  # that pages name
 
     def now(self) -> datetime:
         """What time it is."""
@@ -92,6 +94,8 @@ class Session:
         elif is_soft_404(visit):
             self.stats.inc_value("recrawl/soft_404")
             visit = Visit(url=url, at=at, status=404, note="soft 404", title=visit.title)
+        elif self.options.hints and status == 200:
+            self._feeds.update((feed, page_id(canonical(url))) for feed in feeds_of(url, body))
         self._record(visit)
         return visit
 
@@ -137,6 +141,7 @@ class Session:
         self.journal.close()
         if reason == "finished":
             self._finish()
+        self._keep_feeds()
         for why, n in self.journal.skipped.items():
             logger.warning("%d responses were not recorded: %s", n, why)
         if self.journal.spilled:
@@ -148,6 +153,13 @@ class Session:
                 self.journal.failure,
                 self.journal.spilled,
             )
+
+    def _keep_feeds(self) -> None:
+        try:
+            if self._feeds:
+                keep_feeds(self.history, self._feeds, self.now())
+        except (RecrawlError, OSError) as error:
+            logger.warning("the feeds that pages name are not kept: %s", error)
 
     def _finish(self) -> None:
         try:

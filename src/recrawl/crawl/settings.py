@@ -45,7 +45,7 @@ class Options:
         0.05, "Share of planned pages that are fetched without these, to find servers that lie."
     )
     hints: bool = _setting(
-        True, "Read sitemaps and feeds of planned hosts before planning, and use those that have proven true."
+        False, "Read sitemaps and feeds of known hosts before planning; recrawl crawl does so by default."
     )
     hints_every: str = _setting(
         "1d", "How old what a host's sitemaps and feeds said may be before they are read again."

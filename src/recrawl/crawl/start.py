@@ -7,12 +7,15 @@ from functools import partial
 from typing import Any, Self
 
 from scrapy.http import Request
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
 from recrawl.crawl.planned import Planned
 from recrawl.crawl.record import unseen_failure
+from recrawl.crawl.robots import Robots
 from recrawl.crawl.session import Session, logger
+from recrawl.crawl.signals import read_hints
 from recrawl.errors import RecrawlError
 
 FIRST = 1_000_000  #: priority of the best planned page: above what spiders use
@@ -31,6 +34,8 @@ class PlannedStart:
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The planned pages, then what the spider starts with (Scrapy 2.13 and later)."""
+        if self.session.options.hints and is_asyncio_available():
+            await self._read_hints()
         plan = await maybe_deferred_to_future(deferToThread(self._plan))
         for request in self.requests(plan):
             yield request
@@ -54,6 +59,20 @@ class PlannedStart:
                 dont_filter=True,
                 meta={"recrawl": {"plan": plan.id, **told}},
             )
+
+    async def _read_hints(self) -> None:
+        """Sitemaps and feeds, where they are due; a plan can be made without them."""
+        robots = next(
+            (part for part in self.crawler.engine.downloader.middleware.middlewares if isinstance(part, Robots)), None
+        )
+
+        async def sitemaps_of(origin: str) -> list[str]:
+            return (await robots.rules(f"{origin}/")).sitemaps if robots else []
+
+        try:
+            await read_hints(self.crawler, self.session, sitemaps_of)
+        except RecrawlError as error:
+            logger.warning("hints are not read: %s", error)
 
     def _plan(self) -> Planned:
         try:

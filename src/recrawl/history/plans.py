@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from recrawl.errors import HistoryError
+from recrawl.history.side_tables import SideTable
 
 PLANS = pa.schema(
     [
@@ -30,25 +28,16 @@ PLANS = pa.schema(
 )
 
 
+_TABLE = SideTable("plans", PLANS)
+
+
 def keep(folder: Path, rows: pa.Table) -> None:
     """Add the rows of a plan in one commit; a plan that is there already is not added again."""
-    known = stored(folder, rows["plan"][0].as_py()) if rows.num_rows else rows
-    if known.num_rows or not rows.num_rows:
-        return
-    try:
-        write_deltalake(folder / "plans", rows.cast(PLANS), mode="append", schema_mode="merge")
-    except (OSError, DeltaError) as error:
-        raise HistoryError(f"cannot write the plan into {folder}: {str(error).splitlines()[0]}") from error
+    if rows.num_rows and not stored(folder, rows["plan"][0].as_py()).num_rows:
+        _TABLE.append(folder, rows)
 
 
 def stored(folder: Path, plan: str | None = None) -> pa.Table:
     """All plans, or one of them, in order of time and rank."""
-    try:
-        files = DeltaTable(folder / "plans").file_uris()
-    except TableNotFoundError:
-        return PLANS.empty_table()
-    except (OSError, DeltaError) as error:
-        raise HistoryError(f"cannot read the plans of {folder}: {str(error).splitlines()[0]}") from error
-    where = None if plan is None else ds.field("plan") == plan
-    rows = ds.dataset(files, schema=PLANS).to_table(filter=where)
+    rows = _TABLE.read(folder, None if plan is None else ds.field("plan") == plan)
     return rows.sort_by([("made_at", "ascending"), ("plan", "ascending"), ("rank", "ascending")])

@@ -85,6 +85,13 @@ class Timeline:
         """The ids of the pages, ascending."""
         return self.page[self.page_start[:-1]]
 
+    @property
+    def changed(self) -> NDArray[np.int8]:
+        """Whether each visit showed another text or other links than the one before: 1 or 0, -1 where nobody knows."""
+        before = self.compared_with
+        other_links = np.where(before >= 0, self.links != self.links[before], -1).astype(np.int8)
+        return np.maximum(other_links, self.text_changed)
+
     def n_links(self) -> tuple[Ints, Ints]:
         """Internal and external links shown at each visit, -1 where not known."""
         known = self.links >= 0

@@ -64,8 +64,9 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         )
     page = int(at[0])
     budget = budget_of(situation, request, now)
-    choice = situation.policy.choose(pages, budget, now)
-    everything = situation.policy.choose(pages, budget_of(situation, replace(request, pages=len(pages)), now), now)
+    policy = situation.chooser(request)
+    choice = policy.choose(pages, budget, now)
+    everything = policy.choose(pages, budget_of(situation, replace(request, pages=len(pages)), now), now)
     rank = np.flatnonzero(everything.page == page)
     cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
     picked = page in set(choice.page.tolist())

@@ -19,6 +19,7 @@ from recrawl.hashing import hash64
 from recrawl.history import History
 from recrawl.plan.changes import ChangeExpectation
 from recrawl.plan.goals import ForBoth, Goal
+from recrawl.plan.hinted import Hinted, Hints, hints_of
 from recrawl.policies.base import NEVER, Budget, Cause, Choice, Flags, Floats, Ints, Pages, Policy, microseconds
 from recrawl.policies.expectation import Expectation
 from recrawl.world import record
@@ -42,6 +43,7 @@ class Request:
     every: str = "crawl"  # what a cycle is, when learning from the past
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
     goal: Goal = "links"  # what counts as gain
+    use_hints: bool = True  # of sitemaps and feeds, where they have proven true
     change: str = ANY  # what counts as a change (`recrawl.change`): any difference in text or links, or some notion
 
 
@@ -119,12 +121,23 @@ class Situation:
     last_change: Ints  # microseconds; NEVER
     cycle_hours: float  # usual time between two cycles
     changes: ChangeExpectation | None = None  # None: nobody looked whether pages changed
+    hints: Hints | None = None  # what sitemaps and feeds say; None: nobody read any
+
+    def chooser(self, request: Request) -> Policy:
+        """Who chooses: the policy, after hinted pages where hints have proven true."""
+        if not self.hints or not request.use_hints:
+            return self.policy
+        return Hinted(self.policy, self.hints, self.expectation, request.goal)
 
     def changed(self, now: datetime, of: Ints | None = None) -> Floats:
         """The probability that the copy kept of each page is out of date; NaN where nobody knows."""
         if self.changes is None:
             return np.full(len(self.pages) if of is None else len(of), np.nan)
-        return self.changes.expect(now, of)
+        changed = self.changes.expect(now, of)
+        if self.hints is None:
+            return changed
+        hinted = self.hints.probability if of is None else self.hints.probability[of]
+        return np.where(np.isnan(hinted), changed, hinted)
 
     def promise(self, goal: Goal, now: datetime) -> Floats:
         """How likely each page has what the goal asks for: new links, a change, or either."""
@@ -169,7 +182,8 @@ def survey(
     last_change = np.minimum(last_change, last_visit)
     gaps = np.diff(world.time) / 3.6e9
     usual = float(np.median(gaps)) if len(gaps) else 24.0
-    return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual, changes)
+    hints = hints_of(history, world.page, world.host, last_visit)
+    return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual, changes, hints)
 
 
 def make(
@@ -209,8 +223,9 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     expected, probability = situation.expectation.expect(pages, now)
     changed, size = situation.changed(now), situation.expectation.size
     # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
-    ranked = situation.policy.choose(pages, replace(budget, pages=len(pages)), now)
-    choice = situation.policy.choose(pages, budget, now)
+    policy = situation.chooser(request)
+    ranked = policy.choose(pages, replace(budget, pages=len(pages)), now)
+    choice = policy.choose(pages, budget, now)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
     last = pages.last_visit[choice.page]

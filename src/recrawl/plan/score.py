@@ -121,7 +121,7 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
     rival = make(
         history,
         RoundRobin(),
-        Request(rows["budget"][0].as_py(), every=rows["every"][0].as_py()),
+        Request(rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False),
         made_at,
     )
     rivals = _first_answers(history, rival.page, microseconds(made_at), until)
@@ -165,9 +165,7 @@ def _first_changes(history: History, page: Ints, after: int, until: int, change:
         by_notion = np.full(len(visit), -1, np.int64)
         by_notion[visited] = changes_at_visits(history, visit[visited], notion)
         return by_notion
-    before = timeline.compared_with
-    other_links = np.where(before >= 0, timeline.links != timeline.links[before], -1)
-    found: Ints = np.append(np.maximum(other_links, timeline.text_changed), -1).astype(np.int64)[visit]
+    found: Ints = np.append(timeline.changed, -1).astype(np.int64)[visit]
     return found
 
 

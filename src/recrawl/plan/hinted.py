@@ -1,0 +1,157 @@
+"""Hints of sitemaps and feeds in a plan: used where they have proven true, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recrawl.hints import Claims, Reads, Worths, judge, learn
+from recrawl.history import History
+from recrawl.history.hints import HINTS
+from recrawl.plan.goals import Goal
+from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, moment
+from recrawl.policies.select import take
+from recrawl.visits import Outcome
+
+KINDS = ("sitemap", "feed")
+LARGEST_SHARE = 0.5  #: of a budget that may go to hinted pages: hints must not starve what they do not name
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What sitemaps and feeds say of each page, as far as that is worth something on its host."""
+
+    probability: Floats  # that the page changed since its last visit; NaN where nothing proven says so
+    reason: list[str]  # "" where there is none
+
+    def __bool__(self) -> bool:
+        return bool((~np.isnan(self.probability)).any())
+
+
+def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hints | None:
+    """What is hinted of these pages now; None where no sitemap or feed was ever read.
+
+    `host` numbers the hosts of the pages, `last_visit` is in microseconds. Of a history as of some time nothing read later counts.
+    """
+    where = (
+        None if history.until is None else pc.field("read_at") <= pa.scalar(history.until, pa.timestamp("us", "UTC"))
+    )
+    rows = HINTS.read(history.store.folder, where)
+    if not rows.num_rows:
+        return None
+    probability, reason = np.full(len(page), np.nan), [""] * len(page)
+    for kind in KINDS:
+        told = rows.filter(pc.equal(rows["kind"], kind))
+        if told.num_rows:
+            _add(kind, told, history, page, host, last_visit, probability, reason)
+    return Hints(probability, reason)
+
+
+def _add(
+    kind: str,
+    rows: pa.Table,
+    history: History,
+    page: Ints,
+    host: Ints,
+    last_visit: Ints,
+    probability: Floats,
+    reason: list[str],
+) -> None:
+    order = np.argsort(page)
+    claimed = rows.filter(pc.and_(pc.is_valid(rows["page"]), pc.is_valid(rows["changed_at"])))
+    ids = claimed["page"].to_numpy()
+    at = np.minimum(np.searchsorted(page[order], ids), len(page) - 1)
+    known = page[order][at] == ids
+    row_of, ids = order[at][known], ids[known]
+    read_at, changed_at = (_us(claimed[name])[known] for name in ("read_at", "changed_at"))
+    worths = _worths(kind, rows, history, page[order], host[order], Claims(ids, read_at, changed_at))
+    newest = np.full(len(page), np.iinfo(np.int64).min)
+    np.maximum.at(newest, row_of, changed_at)
+    hinted = newest > last_visit
+    for i in np.flatnonzero(hinted & worths.is_proven[host]).tolist():
+        likely = float(worths.probability(host[i : i + 1], np.array([True]))[0])
+        if not likely <= probability[i]:
+            probability[i], reason[i] = likely, worths.reason(int(host[i]), moment(int(newest[i])))
+
+
+def _worths(kind: str, rows: pa.Table, history: History, page: Ints, host: Ints, claims: Claims) -> Worths:
+    """What the hints of a kind are worth on each host, by all visits so far; pages ascend."""
+    timeline = history.timeline
+    seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & np.isin(timeline.page, page))
+    of_visit = host[np.searchsorted(page, timeline.page[seen])]
+    changed = np.where(timeline.outcome[seen] == Outcome.UNCHANGED, 0, timeline.changed[seen]).astype(np.int8)
+    readings = rows.filter(pc.is_null(rows["page"]))
+    hosts = _numbered(history, page, host, readings["host"].combine_chunks())
+    reads = Reads(hosts[hosts >= 0], _us(readings["read_at"])[hosts >= 0])
+    judged = judge(timeline.page[seen], of_visit, timeline.at[seen], changed, reads, claims)
+    return learn(kind, of_visit[judged.visit], judged.hinted, judged.changed, int(host.max(initial=-1)) + 1)
+
+
+def _numbered(history: History, page: Ints, host: Ints, names: pa.Array) -> Ints:
+    """The numbers of hosts by their names; -1 where no page is on them."""
+    from recrawl.urls import host as host_of
+
+    _, first = np.unique(host, return_index=True)
+    known = [host_of(url) for url in history.urls_of(page[first]).to_pylist()]
+    found = pc.index_in(names, pa.array(known, pa.string())).fill_null(-1).to_numpy()
+    numbers: Ints = np.where(found >= 0, host[first][np.maximum(found, 0)], -1)
+    return numbers
+
+
+def _us(column: Any) -> Ints:
+    values: Ints = column.cast(pa.int64()).to_numpy()
+    return values
+
+
+class Hinted(Policy):
+    """Another policy, after the hinted pages that promise more than what that policy would visit on average.
+
+    A hinted page promises what its changes brought so far, times the probability that it changed; with the goal content that
+    probability. At most half of the budget goes to hints.
+    """
+
+    def __init__(self, inner: Policy, hints: Hints, expectation: Any, goal: Goal) -> None:
+        self.inner, self.hints, self.expectation, self.goal = inner, hints, expectation, goal
+        self.name = inner.name  # type: ignore[misc]
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """Hinted pages first, as far as they are better; then what the inner policy chooses."""
+        own = self.inner.choose(pages, budget, now)
+        gain, usual = self._gains(pages, own, now)
+        better = ~np.isnan(gain) & (np.nan_to_num(gain) > usual)
+        if not better.any():
+            return own
+        few = replace(budget, pages=int(np.ceil(budget.pages * LARGEST_SHARE)))
+        first = take(
+            np.nan_to_num(gain),
+            pages,
+            few,
+            may=better,
+            reason="{hint}",
+            detail={"hint": np.array(self.hints.reason, dtype=object)},
+            expected=gain if self.goal != "content" else None,
+        )
+        rest = self.inner.choose(pages, budget.rest(first, len(pages)), now)
+        return first.then(rest)
+
+    def _gains(self, pages: Pages, own: Choice, now: datetime) -> tuple[Floats, float]:
+        """What each hinted page promises, and what a page of the inner policy's choice does on average."""
+        if self.goal == "content":
+            return self.hints.probability, 0.5
+        past = self.expectation
+        n_links, n_hits = np.nan_to_num(past.n_links), np.nan_to_num(past.n_hits)
+        usual = n_links.sum() / max(n_hits.sum(), 1.0)
+        per_change = (n_links + usual) / (n_hits + 1.0)
+        expected = past.expect(pages, now)[0]
+        mine = own.expected if own.expected is not None else expected[own.page]
+        mine = np.where(np.isnan(mine), expected[own.page], mine)
+        return self.hints.probability * per_change, float(mine.mean()) if len(mine) else 0.0
+
+    def observe(self, visits: Visits) -> None:
+        """The inner policy learns."""
+        self.inner.observe(visits)
