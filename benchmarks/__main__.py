@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    crawl,
     disk,
     experts,
     features,
@@ -34,6 +35,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from warc_import.run(500 if quick else 8_000, 64 << 10)
     yield from warc_import.run(500 if quick else 6_000, 0)
     yield from disk.run(5_000 if quick else 50_000)
+    yield from crawl.run(*((200, 1) if quick else ()))
     yield from svm.run(*((2, 50) if quick else ()))
     yield from temporal.run(*((200, 60) if quick else (temporal.PAGES, temporal.DAYS)))
     yield from experts.run(40 if quick else experts.PAGES)

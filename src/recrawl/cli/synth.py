@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +44,15 @@ def synth(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Write .jsonl or .warc.gz (- : JSONL) instead.")
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Answer real requests on loopback instead, to try a crawler on.")
+    ] = False,
+    step: Annotated[
+        str,
+        typer.Option(
+            "--step", metavar="PERIOD", help="With --serve: real time for --every to pass.", callback=checked_period
+        ),
+    ] = "1m",
     history: HistoryOption = HISTORY,
     seed: SeedOption = 0,
     json: JsonOption = False,
@@ -55,6 +65,9 @@ def synth(
     from recrawl.panel import parse_period
     from recrawl.synth import Settings
 
+    if serve:
+        _serve(pages, rounds, parse_period(every), parse_period(step).total_seconds(), seed)
+        return
     settings = Settings(
         pages=pages,
         rounds=rounds,
@@ -111,3 +124,26 @@ def _into_file(settings: Settings, out: str) -> None:
                 n = write_jsonl(settings, stream)
     if out != "-":
         note(f"{n:,} visits of {settings.pages:,} made-up pages in {out}")
+
+
+def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) -> None:
+    """Let a made-up web live until somebody interrupts it, or its rounds are over."""
+    import time
+    from datetime import UTC, datetime
+
+    from recrawl.synth.living import Living, LivingWeb
+
+    with LivingWeb(Living(pages=pages, steps=steps, every=every, seed=seed, start=datetime.now(UTC))) as web:
+        for url in web.seeds:
+            print(url, flush=True)
+        note(
+            f"{pages:,} pages on {len(web.seeds)} hosts; try recrawl crawl --seeds {web.seeds[0]} --anywhere --allow-loopback"
+        )
+        try:
+            for now in range(steps + 1):
+                web.step = now
+                web.log.clear()
+                note(f"round {now} of {steps}: {web.now:%Y-%m-%d %H:%M}")
+                time.sleep(seconds)
+        except KeyboardInterrupt:
+            note("ended")

@@ -7,11 +7,13 @@ from typing import Any
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
+from recrawl.crawl.archive import Archive
 from recrawl.crawl.conditional import Conditional
 from recrawl.crawl.keeper import Keeper
 from recrawl.crawl.record import Failures, Pages, Redirects
 from recrawl.crawl.settings import Options
 from recrawl.crawl.start import PlannedStart
+from recrawl.crawl.versions import add_part
 from recrawl.errors import RecrawlError
 
 #: Where each part sits among Scrapy's own, and why: see `recrawl.crawl.record`.
@@ -42,6 +44,8 @@ class Addon:
             raise NotConfigured(f"the history {options.history} cannot be used: {error}") from error
         for part, order in MIDDLEWARES.items():
             if part is not Conditional or options.conditional:
-                settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", part, order)
-        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", PlannedStart, 90)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", Keeper, 0)
+                add_part(settings, "DOWNLOADER_MIDDLEWARES", part, order)
+        if options.warc:
+            add_part(settings, "DOWNLOADER_MIDDLEWARES", Archive, 990)  # next to the network
+        add_part(settings, "SPIDER_MIDDLEWARES", PlannedStart, 90)
+        add_part(settings, "EXTENSIONS", Keeper, 0)

@@ -171,13 +171,12 @@ class Frontier:
     _number: dict[str, int] = field(default_factory=dict)  # every page found
     _url: list[str] = field(default_factory=list)
     _depth: list[int] = field(default_factory=list)
-    _open: set[int] = field(default_factory=set)  # found, may be fetched, and not given out
+    _open: dict[int, float] = field(default_factory=dict)  # found, may be fetched, not given out → its place, -score
     _taken: set[int] = field(default_factory=set)
-    _heap: list[tuple[float, int]] = field(
-        default_factory=list
-    )  # (-score, page); entries of pages no longer open are stale
+    _heap: list[tuple[float, int]] = field(default_factory=list)  # (-score, page); stale unless `_open` says the same
     _held: defaultdict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))  # of busy hosts
     _busy: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _n_under_way: int = 0
     _per_host: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     @property
@@ -188,7 +187,7 @@ class Frontier:
     @property
     def n_under_way(self) -> int:
         """Pages given out that did not come back yet."""
-        return sum(self._busy.values())
+        return self._n_under_way
 
     def number(self, url: str) -> int:
         """The number of a page, found now or before."""
@@ -205,10 +204,11 @@ class Frontier:
             page = self.number(url)
             self._depth[page] = min(self._depth[page], depth)
             if page not in self._taken and (page in self._open or self._may(url, depth)):
-                self._open.add(page)
                 found.append(page)
         for page, score in zip(found, self.order.scores(found), strict=True):
-            heapq.heappush(self._heap, (-score, page))
+            if self._open.get(page) != -score:
+                self._open[page] = -score
+                heapq.heappush(self._heap, (-score, page))
 
     def take(self) -> str | None:
         """The best page that may be fetched now; None where there is none, or the limit is reached."""
@@ -217,18 +217,19 @@ class Frontier:
         while self._heap:
             entry = heapq.heappop(self._heap)
             page = entry[1]
-            if page not in self._open:
+            if self._open.get(page) != entry[0]:
                 continue
             url = self._url[page]
             name = host(url)
             if self._busy[name] >= self.at_once:
                 self._held[name].append(entry)
                 continue
-            self._open.discard(page)
+            del self._open[page]
             self._taken.add(page)
             if self.limits.per_host is not None and self._per_host[name] >= self.limits.per_host:
                 continue
             self._busy[name] += 1
+            self._n_under_way += 1
             self._per_host[name] += 1
             self.n_given += 1
             return url
@@ -237,7 +238,9 @@ class Frontier:
     def done(self, url: str, links: Iterable[str] = (), text: str = "") -> None:
         """A page came back, with these links; none if it failed."""
         page, name = self._number[url], host(url)
-        self._busy[name] = max(self._busy[name] - 1, 0)
+        if self._busy[name]:
+            self._busy[name] -= 1
+            self._n_under_way -= 1
         for entry in self._held.pop(name, ()):
             heapq.heappush(self._heap, entry)
         links = list(dict.fromkeys(links))
@@ -245,7 +248,8 @@ class Frontier:
         self.add(links, self._depth[page] + 1)
         if self.order.is_outdated():
             pages = sorted(self._open)
-            self._heap = [(-score, page) for page, score in zip(pages, self.order.scores(pages), strict=True)]
+            self._open = {page: -score for page, score in zip(pages, self.order.scores(pages), strict=True)}
+            self._heap = [(place, page) for page, place in self._open.items()]
             heapq.heapify(self._heap)
             self._held.clear()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import orjson
 
 from recrawl import parse
-from recrawl.errors import BadRecord, BadUrl, RecrawlError
+from recrawl.errors import BadRecord, BadUrl
 from recrawl.history import BatchBuilder, History
 from recrawl.history.schema import Batch
 from recrawl.urls import canonical
@@ -34,6 +36,7 @@ class Journal:
     >>> history = History.create(tempfile.mkdtemp())
     >>> journal = Journal(history)
     >>> journal.add(Visit(url="https://e.org/", at=datetime(2026, 1, 5, tzinfo=UTC), links=["https://e.org/a"]))
+    True
     >>> journal.close()
     >>> journal.n_written, journal.n_new_links, history.timeline.n_visits
     (1, 1, 1)
@@ -46,13 +49,12 @@ class Journal:
         self.n_written = self.n_new_links = 0
         self.skipped: Counter[str] = Counter()  # visits that are no valid records, by reason
         self.failure: str | None = None  # why the history could not be written last time
-        self.spilled: Path | None = None  # where visits went that could not be written
-        self.n_spilled = 0
+        self.spilled: list[Path] = []  # files with visits that could not be written into the history
+        self.n_spilled = self.n_lost = 0  # visits in these files, and visits that no file took either
         self._builder = BatchBuilder()
         self._visits: list[Visit] = []  # those in the builder
-        self._waiting: list[
-            tuple[Batch, list[Visit]]
-        ] = []  # given up by an append that failed; touched by the thread only
+        self._waiting: list[tuple[Batch, list[Visit]]] = []  # to be appended; touched by the thread only
+        self._is_torn = False  # a batch went to a file, and with it what the builder believes to have handed on
         self._known = KnownLinks(history)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recrawl-journal")
         self._last: Future[None] | None = None
@@ -77,15 +79,33 @@ class Journal:
 
     def flush(self) -> None:
         """Hand on what was collected; nothing if the last batch is still being written."""
-        if self._visits and (self._last is None or self._last.done()):
-            batch, visits = self._builder.take(), self._visits
-            self._visits = []
+        if not self._visits or (self._last is not None and not self._last.done()):
+            return
+        batch, visits = self._taken()
+        if visits:
             self._last = self._thread.submit(self._write, batch, visits)
+
+    def _taken(self) -> tuple[Batch, list[Visit]]:
+        """What was collected; the journal starts anew."""
+        visits, self._visits = self._visits, []
+        if not self._is_torn:
+            try:
+                return self._builder.take(), visits
+            except Exception:  # one visit that cannot become a row must not keep back the others
+                pass
+        self._builder, self._is_torn, kept = BatchBuilder(), False, []
+        for visit in visits:
+            if _can_be_written(visit):
+                self._builder.add(visit)
+                kept.append(visit)
+            else:
+                self.skipped["cannot be written"] += 1
+        return self._builder.take(), kept
 
     def close(self) -> None:
         """Write all that is left, wait for it, and put what cannot be written into a file."""
         if self._last is not None:
-            self._last.result()
+            wait([self._last])
         self.flush()
         self._thread.submit(self._finish).result()
         self._thread.shutdown()
@@ -102,8 +122,8 @@ class Journal:
             try:
                 self._known.read()
                 self.history.append(batch)
-            except (RecrawlError, OSError) as error:
-                self.failure = str(error)
+            except Exception as error:  # whatever it is: the visits wait, and the crawl goes on
+                self.failure = str(error) or type(error).__name__
                 return
             self._waiting.pop(0)
             self.failure = None
@@ -115,26 +135,50 @@ class Journal:
     def _finish(self) -> None:
         self._retry()
         self._spill()
+        self.n_lost = sum(len(visits) for _, visits in self._waiting)
 
     def _spill(self) -> None:
         """Write what waits as JSON lines, beside the history or where temporary files go."""
         visits = [visit for _, some in self._waiting for visit in some]
         if not visits:
             return
-        for folder in dict.fromkeys(
-            [self.history.store.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir())]
-        ):
-            path = self.spilled or folder / f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{id(self):x}.jsonl"
+        name = f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{os.getpid()}-{id(self):x}.jsonl"
+        folders = (self.history.store.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir()))
+        for path in dict.fromkeys([*self.spilled[-1:], *(folder / name for folder in folders)]):
             try:
-                with path.open("ab") as stream:
-                    stream.writelines(orjson.dumps(record(visit), option=orjson.OPT_APPEND_NEWLINE) for visit in visits)
+                _append_lines(path, map(record, visits))
             except OSError:
-                self.spilled = None
                 continue
-            self.spilled = path
+            if path not in self.spilled:
+                self.spilled.append(path)
             self.n_spilled += len(visits)
             self._waiting.clear()
+            self._is_torn = True
             return
+
+
+def _append_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """All of them or none, also where the disk is full in the middle of a line."""
+    with path.open("ab") as stream:
+        start = stream.tell()
+        try:
+            stream.writelines(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in records)
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(stream.fileno(), start)
+            raise
+
+
+def _can_be_written(visit: Visit) -> bool:
+    try:
+        builder = BatchBuilder()
+        builder.add(visit)
+        builder.take()
+        orjson.dumps(record(visit))
+    except Exception:
+        return False
+    return True
 
 
 def record(visit: Visit) -> dict[str, Any]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from scrapy import signals
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.task import LoopingCall
-from twisted.internet.threads import deferToThread
 
 from recrawl.crawl.session import Session
+from recrawl.crawl.versions import in_thread, repeated
 
 
 class Keeper:
@@ -17,7 +15,7 @@ class Keeper:
 
     def __init__(self, crawler: Any) -> None:
         self.session = Session.of(crawler)
-        self._timer = LoopingCall(self.session.flush)
+        self._timer: Any = None
         crawler.signals.connect(self.opened, signals.spider_opened)
         crawler.signals.connect(self.closed, signals.spider_closed)
 
@@ -28,10 +26,11 @@ class Keeper:
 
     def opened(self) -> None:
         """The crawl begins."""
+        self._timer = repeated(self.session.flush)
         self._timer.start(self.session.options.flush_seconds, now=False)
 
     async def closed(self, reason: str) -> None:
         """The crawl ended: all visits are written before Scrapy goes on."""
-        if self._timer.running:
+        if self._timer is not None and self._timer.running:
             self._timer.stop()
-        await maybe_deferred_to_future(deferToThread(self.session.close, reason))
+        await in_thread(self.session.close, reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,8 +13,8 @@ import numpy as np
 import orjson
 
 from recrawl.change import notion_or_any
-from recrawl.crawl.settings import BadSetting, Options
-from recrawl.errors import BadSource, BadUrl, HistoryError, NotEnoughData
+from recrawl.crawl.settings import Options, share_or_number
+from recrawl.errors import BadSource, BadUrl, HistoryError, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.panel import parse_period
@@ -47,26 +46,36 @@ class Planned:
     @property
     def expected(self) -> float:
         """New links expected of all of them."""
-        return float(sum(row.get("expected_new_links") or 0 for row in self.told))
+        told = (row.get("expected_new_links") for row in self.told)
+        return float(sum(number for number in told if isinstance(number, int | float)))
 
 
 def planned(history: History, options: Options, now: datetime, note: Note = lambda text: None) -> Planned:
     """What is to be fetched now. A history too short to plan from gives an empty plan, and a note why."""
-    if options.resume and (left := _left_over(history, now)):
-        note(f"going on with plan {left.id}: {len(left.urls):,} of its pages were not fetched")
-        return left
     if options.plan == "none":
         return Planned()
-    if options.plan is not None:
+    if options.plan is not None:  # asked for by name, so it goes before what an earlier crawl left
         return read_plan(Path(options.plan))
+    if options.resume and (left := _left_over(history)):
+        note(f"going on with plan {left.id}: {len(left.urls):,} of its pages were not fetched")
+        return left
     try:
         made = _made(history.as_of(now), options, now, note)
     except NotEnoughData as error:
         note(f"nothing is planned: {error}")
         return Planned()
-    store(history, made)
-    _begin(history, made.id)
-    return Planned(made.id, made.url.to_pylist(), list(records(made)))
+    return Planned(_kept(history, made, note), made.url.to_pylist(), list(records(made)))
+
+
+def _kept(history: History, made: Plan, note: Note) -> str | None:
+    """The id under which a plan can be taken up again; None where the history takes no plan, which stops no crawl."""
+    try:
+        store(history, made)
+        _begin(history, made.id)
+    except RecrawlError as error:
+        note(f"should this crawl be cut short, the next one makes a new plan, since this one cannot be kept: {error}")
+        return None
+    return made.id
 
 
 def finished(history: History, plan: Planned) -> None:
@@ -78,9 +87,9 @@ def finished(history: History, plan: Planned) -> None:
 
 def read_plan(path: Path) -> Planned:
     """A plan from a file: JSON lines as ``recrawl plan --format jsonl`` writes them, or one URL a line."""
-    urls, told = [], []
+    told: dict[str, dict[str, Any]] = {}  # a page that stands twice is fetched once
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSource(f"cannot read the plan {path}: {error}") from error
     for number, line in enumerate(lines, 1):
@@ -88,11 +97,10 @@ def read_plan(path: Path) -> Planned:
             continue
         try:
             row = orjson.loads(line) if line.lstrip().startswith("{") else {"url": line.strip()}
-            urls.append(canonical(row["url"]))
+            told.setdefault(canonical(row["url"]), row)
         except (ValueError, KeyError, TypeError) as error:
             raise BadSource(f"{path} line {number} is neither a URL nor a planned page: {error}") from None
-        told.append(row)
-    return Planned(None, urls, told)
+    return Planned(None, list(told), list(told.values()))
 
 
 def _made(history: History, options: Options, now: datetime, note: Note) -> Plan:
@@ -132,17 +140,15 @@ def pages_of(budget: str, n_pages: int) -> int:
     >>> pages_of("10%", 117), pages_of("40", 117), pages_of("500", 117)
     (12, 40, 117)
     """
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*(%?)", str(budget).strip())
-    if not match or ("." in match[1] and not match[2]) or float(match[1]) <= 0:
-        raise BadSetting("budget", budget, "a number of pages or a share of them, such as 500 or 10%")
-    pages = max(1, int(float(match[1]) / 100 * n_pages + 0.5)) if match[2] else int(match[1])
+    amount, is_share = share_or_number(budget)
+    pages = max(1, int(amount / 100 * n_pages + 0.5)) if is_share else int(amount)
     return min(pages, n_pages)
 
 
 # -- going on where a crawl was cut short ----------------------------------------------------------------------------
 
 
-def _left_over(history: History, now: datetime) -> Planned | None:
+def _left_over(history: History) -> Planned | None:
     """The pages of the plan that a crawl was at that nobody visited since; None where there are none."""
     plan = _state(history).get("plan")
     if not isinstance(plan, str):

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from time import monotonic
+from time import time
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from scrapy.core import downloader
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
+from twisted.python.failure import Failure
 
 from recrawl.crawl.session import Session
 
 MAX_WAIT = 120.0  #: seconds that a host may ask to wait; with more it is left alone for this cycle
 DEFAULT_WAIT = 10.0  #: after 429 or 503 without a Retry-After
 MAX_FAILURES = 8  #: in a row without any answer: the host is left alone for this cycle
+_ANSWERED = ("DownloadCancelledError", "CancelledError")  # of answers that were too large: no sign of a dead host
+_now = getattr(downloader, "monotonic", time)  # the clock of the slots, which was another one before Scrapy 2.14
 
 
 class Politeness:
@@ -53,7 +57,7 @@ class Politeness:
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Count hosts that do not answer."""
-        if isinstance(exception, IgnoreRequest):
+        if isinstance(exception, IgnoreRequest) or type(exception).__name__ in _ANSWERED:
             return
         host = _host(request)
         self._failures[host] += 1
@@ -64,6 +68,7 @@ class Politeness:
         if host not in self.closed:
             self.session.stats.inc_value("recrawl/hosts_left_alone")
             self.closed[host] = why
+            give_up(self.crawler, host, why)
 
 
 def retry_after(text: str, now: datetime) -> float:
@@ -89,16 +94,24 @@ def pause(crawler: Any, host: str, seconds: float) -> None:
     slot = crawler.engine.downloader.slots.get(host)
     if slot is not None:
         slot.delay = max(slot.delay, 0.05)  # without a delay the slot does not look at the time
-        slot.lastseen = max(slot.lastseen, monotonic() + seconds)
+        slot.lastseen = max(slot.lastseen, _now() + seconds)
+
+
+def give_up(crawler: Any, host: str, why: str) -> None:
+    """Refuse the requests to a host that passed the middlewares already and wait in its slot for their turn."""
+    slot = crawler.engine.downloader.slots.get(host)
+    while slot is not None and slot.queue:
+        waiting = slot.queue.popleft()[1]
+        waiting.errback(Failure(IgnoreRequest(why)))
 
 
 def hold_to(crawler: Any, host: str, delay: float) -> None:
     """Never less than so many seconds between two requests to a host, and never two at once."""
-    downloader = crawler.engine.downloader
-    known = downloader.per_slot_settings.get(host, {})
-    delay = max(delay, known.get("delay", downloader.settings.getfloat("DOWNLOAD_DELAY")))
-    downloader.per_slot_settings[host] = {**known, "delay": delay, "concurrency": 1}
-    slot = downloader.slots.get(host)
+    slots = crawler.engine.downloader
+    known = slots.per_slot_settings.get(host, {})
+    delay = max(delay, known.get("delay", slots.settings.getfloat("DOWNLOAD_DELAY")))
+    slots.per_slot_settings[host] = {**known, "delay": delay, "concurrency": 1}
+    slot = slots.slots.get(host)
     if slot is not None:
         slot.delay, slot.concurrency = max(slot.delay, delay), 1
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 from scrapy.http.request import NO_CALLBACK
+from w3lib.url import safe_url_string
 
+from recrawl.crawl.page_request import PlannedPage
 from recrawl.crawl.session import Session
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -29,20 +32,41 @@ class _Recording:
         """As Scrapy makes its parts."""
         return cls(crawler)
 
-    def counts(self, request: Request) -> bool:
-        """Whether a visit is to be made of what becomes of a request."""
-        return request not in self.session.done and is_visit(request)
+    def counts(self, request: Request, response: Response | None = None) -> bool:
+        """Whether a visit is to be made of what becomes of a request: what comes from Scrapy's own cache is none."""
+        is_cached = response is not None and "cached" in response.flags
+        return request not in self.session.done and is_visit(request) and not is_cached
 
 
 class Redirects(_Recording):
     """Behind Scrapy's redirects: sees them before they are followed."""
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Record where a response points on to."""
+        """Record where a response points on to, once for every page that a request is sent round to."""
         location = response.headers.get("Location")
-        if response.status in _REDIRECTS and location and self.counts(request):
-            self.session.redirected(request.url, response.status, location.decode("latin-1"))
+        if response.status not in _REDIRECTS or not location:
+            return response
+        target = _text(location)
+        # A page that points to itself, to set a cookie, is told by what it answers next.
+        if self.counts(request, response) and not _is_round_trip(request, target):
+            self.session.redirected(request.url, response.status, target)
         return response
+
+
+def _text(location: bytes) -> str:
+    """Browsers and Scrapy take it for UTF-8 where it can be."""
+    try:
+        return location.decode("utf-8")
+    except UnicodeDecodeError:
+        return location.decode("latin-1")
+
+
+def _is_round_trip(request: Request, target: str) -> bool:
+    """Whether a redirect leads back to its page, or comes from one that was recorded on the way already."""
+    return (
+        request.url in request.meta.get("redirect_urls", ())
+        or safe_url_string(urljoin(request.url, target)).partition("#")[0] == request.url.partition("#")[0]
+    )
 
 
 class Pages(_Recording):
@@ -51,7 +75,7 @@ class Pages(_Recording):
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
         """Record a page, unless it will be tried again or a redirect was recorded already."""
         is_redirect = response.status in _REDIRECTS and response.headers.get("Location")
-        if self.counts(request) and not is_redirect and response.status not in self.retried:
+        if self.counts(request, response) and not is_redirect and response.status not in self.retried:
             record(self.session, request, response)
         return response
 
@@ -59,15 +83,22 @@ class Pages(_Recording):
 class Failures(_Recording):
     """Before Scrapy's retries: sees what is left when they are used up."""
 
+    def process_request(self, request: Request, spider: Any = None) -> None:
+        """See to it that failures are told that no middleware sees."""
+        if isinstance(request, PlannedPage):
+            request.errback = partial(unseen_failure, self.session)
+
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
         """Record an answer that was tried again in vain."""
-        if self.counts(request) and response.status in self.retried:
+        if self.counts(request, response) and response.status in self.retried:
             record(self.session, request, response)
         return response
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Record that no answer came, and why."""
-        if self.counts(request):
+        # Who ignores what the spider asks for did not ask any server; a planned page must come to its end somehow.
+        was_asked = isinstance(request, PlannedPage) or not isinstance(exception, IgnoreRequest)
+        if was_asked and self.counts(request):
             fail(self.session, request, exception)
 
 
@@ -88,21 +119,32 @@ def fail(session: Session, request: Request, exception: BaseException) -> None:
     session.failed(request.url, reason(exception))
 
 
-def unseen_failure(session: Session, failure: Any) -> None:
-    """For errbacks: it failed where no middleware sees it, since its body unpacks to too much or it was sent on too often."""
+def unseen_failure(session: Session, failure: Any) -> Any:
+    """For errbacks: it failed where no middleware sees it, since its body unpacks to too much or it was sent on too often.
+
+    The failure is handed on, so that Scrapy logs and counts it as ever.
+    """
     request = getattr(failure, "request", None)
     if request is None or request in session.done or not is_visit(request):
-        return
+        return failure
     if getattr(failure.value, "response", None) is None:  # else it was answered, and the spider takes no such status
         fail(session, request, failure.value)
+    return failure
 
 
 def is_visit(request: Request) -> bool:
-    """Whether a request is for a page: not for robots.txt, not for a picture that some pipeline wants."""
-    if request.meta.get(SKIP) is False or request.callback is NO_CALLBACK:
+    """Whether a request is for a page: not for robots.txt, not for a picture that some pipeline wants, nor sent with a form.
+
+    >>> is_visit(Request("https://e.org/")), is_visit(Request("https://e.org/", method="HEAD"))
+    (True, False)
+    """
+    if request.method != "GET" or request.body or request.callback is NO_CALLBACK or request.meta.get(SKIP) is False:
         return False
     parts = urlsplit(request.url)
     return parts.scheme in ("http", "https") and parts.path != "/robots.txt"
+
+
+_PLAIN = {"max redirections reached": "too many redirects"}  # Scrapy's words → ours
 
 
 def reason(exception: BaseException) -> str:
@@ -113,7 +155,9 @@ def reason(exception: BaseException) -> str:
     """
     if isinstance(exception, IgnoreRequest):
         text = str(exception) or "ignored"
-        return text[0].lower() + text[1:]
+        if "MAXSIZE" in text:
+            return f"too large: {text}"
+        return _PLAIN.get(text) or text[0].lower() + text[1:]
     name = type(exception).__name__
     known = {
         "DNSLookupError": "host not found",

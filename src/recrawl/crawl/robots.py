@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
@@ -15,10 +16,13 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from recrawl.crawl.politeness import hold_to
+from recrawl.crawl.record import reason
 from recrawl.crawl.session import Session, logger
+from recrawl.parse import as_utf8
 
 MAX_BYTES = 500 << 10  #: RFC 9309, 2.5: at least so much is read
 MAX_AGE = timedelta(hours=24)  #: RFC 9309, 2.4
+MAX_AGE_UNREACHABLE = timedelta(minutes=30)  #: then it is asked again whether robots.txt can be reached
 MAX_DELAY = 60.0  #: seconds between two requests: a host that asks for more gets this, and it is told
 
 
@@ -29,10 +33,24 @@ class Rules:
     parsed: Any  # Protego's; None: nothing is allowed
     read_at: datetime
     why: str = ""  # nothing is allowed
+    agents: frozenset[str] = frozenset()  # product tokens with rules of their own, in small letters
 
     def allows(self, url: str, agent: str) -> bool:
         """Whether a URL may be fetched; robots.txt itself always may."""
-        return self.parsed is not None and bool(self.parsed.can_fetch(url, agent))
+        return self.parsed is not None and bool(self.parsed.can_fetch(url, self._group(agent)))
+
+    def delay(self, agent: str) -> float:
+        """Seconds between two requests that it asks for; 0 where it asks for none."""
+        asked = self.parsed.crawl_delay(self._group(agent)) if self.parsed is not None else None
+        return float(asked) if asked and asked > 0 else 0.0
+
+    def is_fresh(self, now: datetime) -> bool:
+        """Whether it need not be read again."""
+        return now - self.read_at <= (MAX_AGE if self.parsed is not None else MAX_AGE_UNREACHABLE)
+
+    def _group(self, agent: str) -> str:
+        # Protego would take rules for "web" as meant for "webwatch".
+        return agent if agent.lower() in self.agents else "*"
 
     @property
     def sitemaps(self) -> list[str]:
@@ -50,10 +68,38 @@ def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
     False
     """
     if status == 429 or status >= 500 or status <= 0:
-        return Rules(None, read_at, f"robots.txt cannot be reached ({status or 'no answer'})")
+        return Rules(None, read_at, f"robots.txt cannot be reached: {status or 'no answer'}")
     if status >= 400:
         return Rules(Protego.parse(""), read_at)
-    return Rules(Protego.parse(body[:MAX_BYTES].decode("utf-8", "replace")), read_at)
+    lines, agents = _by_token(as_utf8(_cut(body), None).decode("utf-8", "replace").splitlines())
+    return Rules(Protego.parse("\n".join(lines)), read_at, agents=agents)
+
+
+def _cut(body: bytes) -> bytes:
+    """What is read of a file: whole lines, as half a path may allow more than was meant."""
+    if len(body) <= MAX_BYTES:
+        return body
+    end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
+    return body[: end if end > 0 else MAX_BYTES]
+
+
+_AGENT = re.compile(r"\s*user[- ]?agent(?:\s*:\s*|\s+)([^\s/#,;]+)", re.IGNORECASE)
+
+
+def _by_token(lines: list[str]) -> tuple[list[str], frozenset[str]]:
+    """The lines with every User-agent reduced to its product token, and the tokens (RFC 9309, 2.2.1).
+
+    >>> _by_token(["User-agent: Webwatch/2.1 # ours", "Disallow: /a"])
+    (['User-agent: Webwatch', 'Disallow: /a'], frozenset({'webwatch'}))
+    """
+    reduced, agents = [], set()
+    for line in lines:
+        if found := _AGENT.match(line):
+            token = found[1].strip("*") or "*"
+            agents.add(token.lower())
+            line = f"User-agent: {token}"
+        reduced.append(line)
+    return reduced, frozenset(agents)
 
 
 class Robots:
@@ -68,6 +114,7 @@ class Robots:
         self.crawler, self.session = crawler, Session.of(crawler)
         self.agent = product(crawler.settings["USER_AGENT"])
         self._asked: dict[str, Deferred[None]] = {}
+        self._slowed: dict[str, Rules] = {}  # whose wish for slowness is kept to
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Self:
@@ -88,7 +135,7 @@ class Robots:
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         key = (origin, self.agent)
-        while key not in self.kept or self.session.now() - self.kept[key].read_at > MAX_AGE:
+        while key not in self.kept or not self.kept[key].is_fresh(self.session.now()):
             if origin in self._asked:
                 await maybe_deferred_to_future(_child(self._asked[origin]))
                 continue
@@ -112,15 +159,20 @@ class Robots:
             response = await download(self.crawler.engine, request)
         except Exception as error:  # whatever went wrong, nobody allowed anything
             logger.info("no robots.txt from %s: %s", origin, error)
-            return rules_from(0, b"", self.session.now())
+            kind, _, detail = reason(error).partition(": ")
+            return Rules(None, self.session.now(), f"{kind}: no robots.txt" + (f": {detail}" if detail else ""))
+        if "dataloss" in response.flags:  # what is missing may be what forbids
+            return Rules(None, self.session.now(), "robots.txt cannot be reached: cut short")
         return rules_from(response.status, response.body, self.session.now())
 
     def _slow_down(self, host: str, rules: Rules) -> None:
-        wanted = rules.parsed.crawl_delay(self.agent) if rules.parsed is not None else None
-        if wanted:
+        if self._slowed.get(host) is rules:
+            return
+        self._slowed[host] = rules
+        if wanted := rules.delay(self.agent):
             if wanted > MAX_DELAY:
                 self.session.stats.inc_value("recrawl/crawl_delay_cut")
-            hold_to(self.crawler, host, min(float(wanted), MAX_DELAY))
+            hold_to(self.crawler, host, min(wanted, MAX_DELAY))
 
 
 async def download(engine: Any, request: Request) -> Response:

@@ -83,14 +83,17 @@ class Session:
         self, url: str, status: int, headers: dict[str, str], body: bytes, is_cut: bool = False
     ) -> Visit | None:
         """A response came; the visit that it means, None where it cannot be used."""
+        if is_cut:  # what is missing was not removed from the page
+            self.failed(url, f"cut short: after {len(body):,} bytes", status)
+            return None
         at = self.now()
         try:
             visit = response_visit(url, at, status, headers, body)
         except (BadRecord, BadUrl) as error:
             self.failed(url, str(error), status)
             return None
-        if is_cut:  # what is missing was not removed from the page
-            visit = Visit(url=url, at=at, status=status, note="cut short", content_bytes=len(body))
+        if Outcome.of(status) is Outcome.FAILED:
+            self._count_failure(f"status {status}")
         elif is_soft_404(visit):
             self.stats.inc_value("recrawl/soft_404")
             visit = Visit(url=url, at=at, status=404, note="soft 404", title=visit.title)
@@ -106,12 +109,14 @@ class Session:
 
     def failed(self, url: str, why: str, status: int = 0) -> None:
         """No (usable) response came."""
-        kind = why.partition(":")[0][:60]
-        self.stats.inc_value("recrawl/failed")
-        self.stats.inc_value(f"recrawl/failed/{kind}")
+        self._count_failure(why.partition(":")[0][:60])
         self._record(
             Visit(url=url, at=self.now(), status=status if Outcome.of(status) is Outcome.FAILED else 0, note=why[:500])
         )
+
+    def _count_failure(self, kind: str) -> None:
+        self.stats.inc_value("recrawl/failed")
+        self.stats.inc_value(f"recrawl/failed/{kind}")
 
     def _record(self, visit: Visit) -> None:
         if not self.journal.add(visit):
@@ -151,7 +156,14 @@ class Session:
                 self.journal.n_spilled,
                 self.history.store.folder,
                 self.journal.failure,
-                self.journal.spilled,
+                ", ".join(map(str, self.journal.spilled)),
+            )
+        if self.journal.n_lost:
+            self.stats.set_value("recrawl/lost", self.journal.n_lost)
+            logger.error(
+                "%d visits are lost: neither the history nor any file could be written (%s)",
+                self.journal.n_lost,
+                self.journal.failure,
             )
 
     def _keep_feeds(self) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from functools import partial
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from scrapy.http import Request
-from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.threads import deferToThread
 
+from recrawl.crawl.page_request import PlannedPage
 from recrawl.crawl.planned import Planned
-from recrawl.crawl.record import unseen_failure
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.session import Session, logger
+from recrawl.crawl.settings import BadSetting
 from recrawl.crawl.signals import read_hints
+from recrawl.crawl.versions import has_asyncio, in_thread
 from recrawl.errors import RecrawlError
 
 FIRST = 1_000_000  #: priority of the best planned page: above what spiders use
@@ -34,30 +33,37 @@ class PlannedStart:
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The planned pages, then what the spider starts with (Scrapy 2.13 and later)."""
-        if self.session.options.hints and is_asyncio_available():
-            await self._read_hints()
-        plan = await maybe_deferred_to_future(deferToThread(self._plan))
-        for request in self.requests(plan):
-            yield request
+        if self._is_crawl():
+            if self.session.options.hints and has_asyncio():
+                await self._read_hints()
+            for request in self.requests(await in_thread(self._plan)):
+                yield request
         async for item in start:
             yield item
 
     def process_start_requests(self, start_requests: Iterable[Request], spider: Any) -> Iterator[Request]:
         """The same for Scrapy before 2.13."""
-        yield from self.requests(self._plan())
+        if self._is_crawl():
+            for request in self.requests(self._plan()):
+                self.crawler.engine.crawl(request)  # at once: it would fetch what the first lead to before it asks for more
         yield from start_requests
 
     def requests(self, plan: Planned) -> Iterator[Request]:
         """One request a page, the best first; each knows its rank and what is expected of it."""
-        callback = self._callback()
+        callback = getattr(self.crawler.spider, self.session.options.callback or "", None)
+        state = self._state()
+        last = state.get("rank", 0) if plan.id and state.get("plan") == plan.id else 0
         for number, (url, told) in enumerate(zip(plan.urls, plan.told, strict=True)):
-            yield Request(
+            if told.get("rank", number + 1) <= last or not self._is_allowed(url):
+                continue
+            state.update(plan=plan.id, rank=told.get("rank", 0))
+            yield PlannedPage(
                 url,
                 callback=callback,
-                errback=partial(unseen_failure, self.session),
                 priority=FIRST - number,
                 dont_filter=True,
-                meta={"recrawl": {"plan": plan.id, **told}},
+                # Whether a page changed is not found out from a copy that Scrapy's cache has.
+                meta={"recrawl": {"plan": plan.id, **told}, "dont_cache": True},
             )
 
     async def _read_hints(self) -> None:
@@ -76,19 +82,36 @@ class PlannedStart:
 
     def _plan(self) -> Planned:
         try:
+            self._check_callback()
             return self.session.begin()
         except RecrawlError as error:  # the spider can do its own work all the same
             logger.error("no plan: %s", error)
-            self.crawler.stats.inc_value("recrawl/plan_failed")
-            return Planned()
+        except Exception:  # whatever is wrong, it is not the spider's fault
+            logger.exception("no plan")
+        self.crawler.stats.inc_value("recrawl/plan_failed")
+        return Planned()
 
-    def _callback(self) -> Any:
-        name = self.session.options.callback
-        if name is None:
-            return None
-        found = getattr(self.crawler.spider, name, None)
-        if found is None:
-            raise ValueError(
-                f"RECRAWL_CALLBACK is {name!r}, but spider {self.crawler.spider.name!r} has no such method"
-            )
-        return found
+    def _check_callback(self) -> None:
+        name, spider = self.session.options.callback, self.crawler.spider
+        if name is not None and not callable(getattr(spider, name, None)):
+            raise BadSetting("callback", name, f"the name of a method of the spider {spider.name!r}")
+
+    def _is_crawl(self) -> bool:
+        """Whether the spider runs for its own sake: not for the one page of ``scrapy fetch``, ``parse`` or ``check``."""
+        spider = self.crawler.spider
+        starts = (getattr(spider, "start", None), getattr(spider, "start_requests", None))
+        is_command = any(getattr(start, "__module__", "").startswith("scrapy.commands.") for start in starts)
+        return not is_command and not self.crawler.settings.getbool("KEEP_ALIVE")  # which is how a shell of 2.12 tells
+
+    def _is_allowed(self, url: str) -> bool:
+        """Whether the spider wants pages of that site; Scrapy does not ask, since planned pages are never filtered."""
+        domains, host = getattr(self.crawler.spider, "allowed_domains", None), urlsplit(url).hostname or ""
+        if not domains or any(f".{host}".endswith(f".{domain}".lower()) for domain in domains):
+            return True
+        self.crawler.stats.inc_value("recrawl/offsite")
+        return False
+
+    def _state(self) -> dict[str, Any]:
+        """How far the plan has been handed out, as a crawl with a JOBDIR remembers it: its queue holds what is not fetched."""
+        kept = getattr(self.crawler.spider, "state", None) if self.crawler.settings.get("JOBDIR") else None
+        return kept.setdefault("recrawl", {}) if isinstance(kept, dict) else {}

@@ -10,14 +10,15 @@ from recrawl.urls import host, page_id
 from recrawl.visits import Outcome
 
 Headers = dict[str, str]
+MAX_LENGTH = 1_000  #: of a validator: servers refuse requests with longer headers
 
 
 class Validators:
     """The ETag and Last-Modified of the last copy of each page.
 
-    A server that once sent the same ETag with another text lies: nothing is sent to any page of that host, since what it calls
-    unchanged may have changed. Which hosts these are is in the history itself. A page whose last visit failed or found it gone is
-    fetched in full.
+    A server that once sent the same ETag or date with another content lies: nothing is sent to any page of that host, since what
+    it calls unchanged may have changed. Which hosts these are is in the history itself. A page whose last visit failed or found
+    it gone is fetched in full.
     """
 
     def __init__(self, history: History) -> None:
@@ -36,20 +37,31 @@ class Validators:
         if copy < 0 or host(url) in self.lying:
             return {}
         sent = {"If-None-Match": self._etag[copy].as_py(), "If-Modified-Since": self._modified[copy].as_py()}
-        return {name: value for name, value in sent.items() if value and value.isprintable()}
+        return {name: value for name, value in sent.items() if value and _can_be_sent(value)}
+
+
+def _can_be_sent(value: str) -> bool:
+    """Whether a validator may stand in a request: an ETag of * would stand for whatever the server has."""
+    return value.isprintable() and value.strip() != "*" and len(value) <= MAX_LENGTH
 
 
 def _lying_hosts(history: History, timeline: Timeline) -> set[str]:
-    """Hosts that sent the same strong ETag with another text, at two visits of a page that both brought a body."""
+    """Hosts that sent the same strong ETag, or without one the same date, with another text or other links.
+
+    Two visits of a page in a row that both brought a body are compared.
+    """
     seen = np.flatnonzero((timeline.outcome == Outcome.OK) & (timeline.latest == np.arange(timeline.n_visits)))
     if len(seen) < 2:
         return set()
     rows = timeline.rows
-    etag = rows["etag"].combine_chunks()
-    is_strong = np.asarray(pc.fill_null(pc.invert(pc.starts_with(etag, "W/")), False))
-    code = etag.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    sent = pc.coalesce(rows["etag"], rows["last_modified"]).combine_chunks()
+    is_strong = np.asarray(pc.fill_null(pc.invert(pc.starts_with(sent, "W/")), False))
+    code = sent.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     text = rows["text"].fill_null(0).to_numpy()
     a, b = seen[:-1], seen[1:]
     same_tag = (timeline.page[a] == timeline.page[b]) & (code[a] == code[b]) & (code[a] >= 0) & is_strong[a]
-    lies = same_tag & (text[a] != text[b]) & (text[a] != 0) & (text[b] != 0) & ~timeline.baseline[b]
+    links = timeline.links
+    other_text = (text[a] != text[b]) & (text[a] != 0) & (text[b] != 0)
+    other_links = (links[a] != links[b]) & (links[a] >= 0) & (links[b] >= 0)
+    lies = same_tag & (other_text | other_links) & ~timeline.baseline[b]
     return {host(url) for url in history.urls_of(np.unique(timeline.page[b[lies]])).to_pylist()}

@@ -14,7 +14,6 @@ from recrawl.synth.living_http import Answer, http_date
 from recrawl.synth.living_world import LivingWorld
 
 INDEX_SITE, DELAY_SITE, NO_ROBOTS_SITE, ROBOTS_DOWN_SITE = range(4)
-CRAWL_DELAY = 1  #: seconds, asked for by the second site
 FEED_ITEMS = 30  #: articles in a feed
 SITEMAP_ARTICLES = 2_000  #: newest articles in a sitemap, besides all pages
 _PARTS = {"/sitemap.xml": ("pages", "articles")}
@@ -56,7 +55,7 @@ def _robots(world: LivingWorld, origin: str, site: int, step: int) -> Answer:
         return Answer(404, b"not found", plain)
     if site == ROBOTS_DOWN_SITE and step < world.living.faults.robots_down:
         return Answer(503, b"down for maintenance", plain)
-    delay = [f"Crawl-delay: {CRAWL_DELAY}"] if site == DELAY_SITE else []
+    delay = [f"Crawl-delay: {world.living.crawl_delay:g}"] if site == DELAY_SITE else []
     lines = ["User-agent: *", "Disallow: /private/", *delay, f"Sitemap: {origin}/sitemap.xml", ""]
     return Answer(200, "\n".join(lines).encode(), plain)
 

@@ -93,6 +93,7 @@ class Living:
     hub_links: float = 24.0  # links that a hub gains in a day, on average
     private: float = 0.03  # share of pages that lie under /private/, which robots.txt forbids
     words_per_text: float = 150.0
+    crawl_delay: float = 1.0  # seconds between two visits, as the second site asks for
 
     faults: Faults = TYPICAL
     traps: bool = False  # whether the home page of the last site links to the traps
@@ -102,6 +103,7 @@ class Living:
         _require(self, "sites", 1 <= self.sites <= 10_000, "between 1 and 10,000")
         _require(self, "pages", self.pages >= self.sites, f"at least {self.sites}, one for every site")
         _require(self, "steps", self.steps >= 0, "0 or more")
+        _require(self, "crawl_delay", self.crawl_delay >= 0, "0 or more")
         _require(self, "hub_links", self.hub_links >= 0, "0 or more")
         for name in ("hubs", "private"):
             _require(self, name, 0 <= getattr(self, name) <= 1, "between 0 and 1")

@@ -1,0 +1,210 @@
+"""The loop closed on a living web: ``python -m docs.living`` prints the tables of docs/results.md.
+
+Real servers on loopback whose pages gain and lose links (`recrawl.synth.living`). First crawl, a few crawls of everything to learn
+from, then weeks of cycles at a tenth of the pages: once by round-robin, once by a learned plan, each with its own history, from
+the same beginning on the same web. ``--weeks N`` and ``--pages N`` make it shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from recrawl import urls
+from recrawl.synth.living import Living, LivingWeb
+
+AGENT = "recrawl-living/1.0 (+https://example.org/bot)"
+FULL_CRAWLS = 14  # steps at which every page is fetched, to learn from
+RETRAIN = 28  # cycles: a week
+DELAY = 0.02  # seconds between two requests to a host; made-up weeks must pass in minutes
+
+
+def web_of(pages: int, steps: int) -> Living:
+    return Living(sites=8, pages=pages, every=timedelta(hours=6), steps=steps, crawl_delay=0.1)
+
+
+# -- one process: some cycles on a web of its own ----------------------------------------------------------------------
+
+
+def run(asked: argparse.Namespace) -> dict[str, Any]:
+    """Crawl from one step to another, and tell what the servers saw."""
+    from recrawl.crawl.frontier import BreadthFirst, ByRank, Frontier, Limits
+    from recrawl.crawl.run import Manners, crawl
+    from recrawl.crawl.view import told
+
+    with LivingWeb(web_of(asked.pages, asked.steps)) as web:
+        web.step = asked.first
+        begun: dict[int, float] = {}
+
+        def begin(cycle: int) -> None:
+            web.step = asked.first + cycle
+            begun[cycle] = time.monotonic()
+
+        def clock() -> Any:
+            return web.now + timedelta(seconds=time.monotonic() - max(begun.values(), default=time.monotonic()))
+
+        frontier = None
+        if asked.arm == "first":
+            frontier = Frontier(BreadthFirst(), Limits(pages=asked.pages + 50), at_once=8)
+            frontier.order = ByRank(frontier.number(url) for url in web.seeds)
+            frontier.add(web.seeds, 0)
+        settings: dict[str, Any] = {
+            "RECRAWL_HISTORY": asked.history,
+            "RECRAWL_BUDGET": "100%" if asked.arm in ("first", "full") else "10%",
+            "RECRAWL_ALLOW_LOOPBACK": True,
+            "RECRAWL_CLOCK": clock,
+            "RECRAWL_HINTS": asked.hints,
+            "RECRAWL_CONDITIONAL": asked.arm != "unconditional",
+        }
+        if asked.model:
+            settings["RECRAWL_MODEL"] = asked.model
+        elif asked.arm != "default":
+            settings["RECRAWL_POLICY"] = "round-robin"
+        manners = Manners(AGENT, delay=DELAY, per_host_at_once=1, at_once=16)
+        outcome = crawl(settings, manners, frontier=frontier, cycles=asked.cycles, between=begin)
+        if outcome.error:
+            raise outcome.error
+        return {
+            "cycles": [told(stats) for stats in outcome.cycles],
+            "published": len(web.new_links(asked.first - 1, asked.first + asked.cycles - 1)) if asked.first else 0,
+            "servers": _seen_by_servers(web),
+        }
+
+
+def _seen_by_servers(web: LivingWeb) -> dict[str, Any]:
+    """What the servers' own log proves."""
+    origins = {urls.host(seed): urls.origin(seed) for seed in web.seeds}
+    by_host = defaultdict(list)
+    for request in web.log:
+        by_host[request.host].append(request.at)
+    gaps = [b - a for times in by_host.values() for a, b in zip(sorted(times), sorted(times)[1:], strict=False)]
+    forbidden = [
+        request.path
+        for request in web.log
+        if request.path != "/robots.txt" and not web.is_allowed(origins[request.host] + request.path)
+    ]
+    return {
+        "requests": len(web.log),
+        "bytes": sum(request.n_bytes for request in web.log),
+        "shortest_gap": min(gaps, default=None),
+        "forbidden": len(forbidden),
+        "statuses": dict(Counter(str(request.status) for request in web.log)),
+    }
+
+
+# -- the whole story -----------------------------------------------------------------------------------------------------
+
+
+def started(arm: str, history: Path, first: int, cycles: int, asked: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """The same in a process of its own, since Scrapy runs once in each."""
+    given = {
+        "arm": arm,
+        "history": history,
+        "first": first,
+        "cycles": cycles,
+        "pages": asked.pages,
+        "steps": asked.steps,
+    }
+    options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.living", *options, *more], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def trained(history: Path, model: Path) -> None:
+    command = [sys.executable, "-m", "recrawl.cli", "train", "--history", str(history), "--out", str(model)]
+    subprocess.run([*command, "--every", "crawl", "--min-share", "0.1"], check=True, capture_output=True)
+
+
+def learned(history: Path, first: int, asked: argparse.Namespace, hints: bool) -> list[dict[str, Any]]:
+    """Weeks by the plans of a model that is trained anew each week."""
+    found = []
+    for week in range(asked.weeks):
+        model = history.parent / f"{history.name}-{week}.model"
+        trained(history, model)
+        more = ["--model", str(model), *(["--hints"] if hints else [])]
+        found.append(started("learned", history, first + week * RETRAIN, RETRAIN, asked, *more))
+    return found
+
+
+def story(asked: argparse.Namespace) -> Iterator[str]:
+    folder = Path(tempfile.mkdtemp(prefix="recrawl-living-"))
+    try:
+        first = started("first", folder / "beginning", 0, 1, asked)
+        full = started("full", folder / "beginning", 1, FULL_CRAWLS, asked)
+        begin = 1 + FULL_CRAWLS
+        arms = ("round-robin", "unconditional", "default", "learned", "learned, hints")
+        for arm in arms:
+            shutil.copytree(folder / "beginning", folder / arm)
+        n = asked.weeks * RETRAIN
+        with ThreadPoolExecutor(2) as two:
+            jobs = {
+                arm: two.submit(learned, folder / arm, begin, asked, arm.endswith("hints"))
+                if arm.startswith("learned")
+                else two.submit(lambda arm=arm: [started(arm, folder / arm, begin, n, asked)])
+                for arm in arms
+            }
+            found = {arm: job.result() for arm, job in jobs.items()}
+        yield from table(first, full, found)
+    finally:
+        shutil.rmtree(folder)
+
+
+def table(first: dict[str, Any], full: dict[str, Any], found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    pages = first["cycles"][0]["visits"]
+    yield f"First crawl: {pages:,} visits, then {len(full['cycles'])} crawls of all pages.\n"
+    yield "| plan | visits | new links | of round-robin's | expected | MB sent | unchanged | forbidden fetches | shortest gap |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    base = sum(cycle["new_links"] for part in found["round-robin"] for cycle in part["cycles"])
+    for arm, parts in found.items():
+        cycles = [cycle for part in parts for cycle in part["cycles"]]
+        total = Counter[str]()
+        for cycle in cycles:
+            total.update({name: cycle[name] for name in ("visits", "new_links", "expected_new_links", "not_modified")})
+        sent = sum(part["servers"]["bytes"] for part in parts) / 1e6
+        forbidden = sum(part["servers"]["forbidden"] for part in parts)
+        gap = min(part["servers"]["shortest_gap"] for part in parts)
+        yield (
+            f"| {arm} | {total['visits']:,} | {total['new_links']:,} | {total['new_links'] / max(base, 1):.2f} | "
+            f"{total['expected_new_links']:,.0f} | {sent:.1f} | {total['not_modified']:,} | {forbidden} | {gap:.3f} s |"
+        )
+    yield ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--weeks", type=int, default=2)
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--arm")
+    parser.add_argument("--history")
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--cycles", type=int)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--model")
+    parser.add_argument("--hints", action="store_true")
+    asked = parser.parse_args()
+    if asked.arm:
+        print(json.dumps(run(asked)))
+        return
+    asked.steps = 1 + FULL_CRAWLS + asked.weeks * RETRAIN
+    for line in story(asked):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A small Scrapy project that recrawl tells which pages to fetch first."""

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawl.crawling import Sites, crawled, outcome, page, start, visits
+from hypothesis import given
+from hypothesis import strategies as st
+from making import imported, run, story
+
+from recrawl.crawl import journal as journal_module
+from recrawl.crawl.journal import Journal, record
+from recrawl.history import History
+from recrawl.visits import Visit, from_record
+
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def visit(number: int, **more: Any) -> Visit:
+    given = {"links": [f"/next/{number}", "/"], "base": "https://e.org/", "text": f"page {number}", **more}
+    return Visit(url=f"https://e.org/{number}", at=MONDAY + timedelta(seconds=number), **given)
+
+
+def n_visits(folder: Path) -> int:
+    return History.open(folder).timeline.n_visits
+
+
+def broken(table: Path) -> Path:
+    """Put a file where a table is, so that nothing can be written, whoever asks; the table goes beside it."""
+    aside = table.with_name(f"{table.name}-aside")
+    table.rename(aside)
+    table.write_text("not a table")
+    return aside
+
+
+def mended(table: Path, aside: Path) -> None:
+    table.unlink()
+    aside.rename(table)
+
+
+# -- by itself --------------------------------------------------------------------------------------------------------
+
+
+def test_visits_are_in_the_history_after_a_flush(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    journal = Journal(History.create(tmp_path / "h"), lambda *numbers: told.append(numbers))
+    for number in range(5):
+        assert journal.add(visit(number))
+    journal.flush()
+    journal._thread.submit(lambda: None).result()  # the thread does one thing after the other
+    assert told == [(5, 6)]
+    assert n_visits(tmp_path / "h") == 5
+    journal.close()
+    assert journal.n_written == 5
+
+
+def test_links_are_new_once(tmp_path: Path) -> None:
+    for number, new in ((1, 2), (2, 1), (2, 0)):
+        journal = Journal(History.create(tmp_path / "h"))
+        journal.add(visit(number, text=None))
+        journal.close()
+        assert journal.n_new_links == new
+
+
+def test_what_is_no_visit_is_counted_and_keeps_nothing_back(tmp_path: Path) -> None:
+    journal = Journal(History.create(tmp_path / "h"))
+    assert not journal.add(Visit(url="mailto:x@e.org", at=MONDAY))
+    assert journal.add(visit(1))
+    assert journal.add(visit(2, title="half a pair: \ud800"))  # no table takes it
+    assert journal.add(visit(3))
+    journal.close()
+    assert journal.n_written == n_visits(tmp_path / "h") == 2
+    assert dict(journal.skipped) == {"not an http or https URL": 1, "cannot be written": 1}
+
+
+@pytest.mark.parametrize("table", ["visits", "urls", "link_sets"])
+def test_visits_wait_while_the_history_cannot_be_written(tmp_path: Path, table: str) -> None:
+    history = History.create(tmp_path / "h")
+    journal = Journal(history)
+    aside = broken(tmp_path / "h" / table)
+    journal.add(visit(1))
+    journal.flush()
+    journal._thread.submit(lambda: None).result()
+    assert journal.n_written == 0
+    assert journal.failure
+    mended(tmp_path / "h" / table, aside)
+    journal.add(visit(2))
+    journal.close()
+    assert (journal.n_written, journal.failure, journal.spilled) == (2, None, [])
+    assert n_visits(tmp_path / "h") == 2
+
+
+def test_a_history_that_comes_back_lacks_nothing_that_went_to_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "KEPT", 0)
+    journal = Journal(History.create(tmp_path / "h"))
+    aside = broken(tmp_path / "h" / "visits")
+    journal.add(visit(1))
+    journal.flush()
+    journal._thread.submit(lambda: None).result()
+    assert journal.n_spilled == 1
+    mended(tmp_path / "h" / "visits", aside)
+    journal.add(visit(1, at=MONDAY + timedelta(days=1)) if False else visit(1))  # the same links and words once more
+    journal.close()
+    assert journal.n_written == 1
+    links = History.open(tmp_path / "h").timeline.n_links()
+    assert [int(numbers[0]) for numbers in links] == [2, 0]
+    assert run("import", journal.spilled[0], "--history", tmp_path / "h").returncode == 0
+    assert n_visits(tmp_path / "h") == 1
+
+
+def test_a_file_of_visits_stays_whole_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first folder takes no file, so the next one does."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "away" / "h"
+    journal = Journal(History.create(folder))
+    (tmp_path / "away").rename(tmp_path / "gone")
+    journal.add(visit(1))
+    journal.close()
+    assert [path.parent for path in journal.spilled] == [tmp_path]
+    assert journal.n_lost == 0
+
+
+def test_visits_that_nothing_takes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(History.create(tmp_path / "h"))
+    broken(tmp_path / "h" / "visits")
+
+    def full(*_: Any) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(journal_module, "_append_lines", full)
+    journal.add(visit(1))
+    journal.close()
+    assert (journal.n_lost, journal.spilled) == (1, [])
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(links=st.lists(texts, max_size=5), text=texts, title=texts, note=st.none() | texts, status=st.integers(0, 599))
+def test_a_record_read_again_is_the_same_visit(
+    tmp_path_factory: pytest.TempPathFactory, links: list[str], text: str, title: str, note: str | None, status: int
+) -> None:
+    seen = visit(1, links=links, text=text, title=title, note=note, status=status, etag='"é"', content_bytes=7)
+    again = from_record(json.loads(json.dumps(record(seen), default=str)))
+    stories = []
+    for number, each in enumerate((seen, again)):
+        history = History.create(tmp_path_factory.mktemp(str(number)) / "h")
+        history.add([each])
+        stories.append(story(history))
+    assert stories[0] == stories[1]
+
+
+# -- in a crawl -------------------------------------------------------------------------------------------------------
+
+
+def slow_site(n_pages: int) -> tuple[Sites, Sequence[str]]:
+    return Sites({f"/{i}": page(f"page {i}", f"/to/{i}", "/") for i in range(n_pages)}), [f"/{i}" for i in range(n_pages)]
+
+
+def written(process: Any) -> int:
+    """What the crawl says next to be safe."""
+    return int(json.loads(process.stdout.readline())["written"])
+
+
+def test_after_kill_9_all_that_was_acknowledged_is_there_and_the_next_crawl_fetches_the_rest(tmp_path: Path) -> None:
+    sites, paths = slow_site(60)
+    with sites:
+        urls = [sites.url(path) for path in paths]
+        history = History.create(tmp_path / "h")
+        old = datetime.now(UTC) - timedelta(days=9)
+        history.add(Visit(url=url, at=old + timedelta(days=day), links=["/"], base=url) for url in urls for day in (0, 1))
+        slow = {"delay": 0.05, "per_host_at_once": 1}
+        process = start(tmp_path / "h", manners=slow, RECRAWL_BUDGET="100%", RECRAWL_FLUSH_SECONDS=0.2)
+        acknowledged = [written(process), written(process)][-1]
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        process.stdout.close(), process.stderr.close()  # type: ignore[union-attr]
+        here = {url for url, seen in visits(tmp_path / "h").items() if len(seen) == 3}
+        assert 0 < acknowledged <= len(here) < 60
+        before = len(sites.log)
+        found = crawled(tmp_path / "h", RECRAWL_BUDGET="100%")
+        fetched = {sites.url(got.path) for got in sites.log[before:] if got.path != "/robots.txt"}
+    assert fetched == set(urls) - here
+    assert found["told"]["planned"] == found["told"]["visits"] == found["told"]["written"] == 60 - len(here)
+    assert all(len(seen) == 3 for seen in visits(tmp_path / "h").values())
+    assert not (tmp_path / "h" / "crawl.json").exists()
+
+
+def test_a_history_that_breaks_in_mid_crawl_stops_no_crawl_and_loses_no_visit(tmp_path: Path) -> None:
+    sites, paths = slow_site(40)
+    with sites:
+        urls = [sites.url(path) for path in paths]
+        slow = {"delay": 0.05, "per_host_at_once": 1}
+        process = start(tmp_path / "h", plan=urls, manners=slow, RECRAWL_FLUSH_SECONDS=0.2)
+        written(process)
+        aside = broken(tmp_path / "h" / "visits")
+        found = outcome(process)
+    told = found["told"]
+    assert (told["visits"], told["ended"]) == (40, "finished")
+    assert 0 < told["written"] < 40
+    assert told["written"] + told["spilled"] == 40
+    (file,) = tmp_path.glob("recrawl-visits-*.jsonl")
+    mended(tmp_path / "h" / "visits", aside)
+    assert n_visits(tmp_path / "h") == told["written"]
+    report, history = imported(tmp_path, file, into="h")
+    assert (report.added, sum(report.skipped.values())) == (told["spilled"], 0)
+    assert sorted(visits(tmp_path / "h")) == sorted(urls)
+    assert history.timeline.n_links()[0].tolist() == [2] * 40
+
+
+def test_two_crawls_into_one_history_at_once_lose_nothing(tmp_path: Path) -> None:
+    sites, paths = slow_site(40)
+    with sites:
+        urls = [sites.url(path) for path in paths]
+        History.create(tmp_path / "h")
+        halves = []
+        for half in (urls[:25], urls[15:]):
+            manners = {"delay": 0.02, "per_host_at_once": 1}
+            halves.append(start(tmp_path / "h", plan=half, manners=manners, RECRAWL_FLUSH_SECONDS=0.1))
+            deadline = time.monotonic() + 20
+            while not (tmp_path / "h.plan").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            (tmp_path / "h.plan").rename(tmp_path / f"plan-{len(halves)}") if False else None
+        told = [outcome(process)["told"] for process in halves]
+    assert [each["written"] for each in told] == [25, 25]
+    assert {url: len(seen) for url, seen in visits(tmp_path / "h").items()} == {
+        url: 2 if 15 <= number < 25 else 1 for number, url in enumerate(urls)
+    }
