@@ -133,7 +133,7 @@ def scan(histories: dict[str, History]) -> Iterator[str]:
 def freshness(histories: dict[str, History]) -> Iterator[str]:
     """Mean freshness by the days that were observed before (Fig. 8): a tenth of the pages a day."""
     history = histories["news daily"]
-    observed = (0, 50, 100)
+    observed = (0, 20, 50, 80, 100)
     yield f"| policy | {' | '.join(f'{n} days observed' for n in observed)} |"
     yield "|---" * (1 + len(observed)) + "|"
     world = past(history, "crawl", notion=change.notion_from("significant"), with_words=True)

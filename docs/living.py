@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,14 @@ from recrawl import urls
 from recrawl.synth.living import Living, LivingWeb
 
 AGENT = "recrawl-living/1.0 (+https://example.org/bot)"
-FULL_CRAWLS = 14  # steps at which every page is fetched, to learn from
 RETRAIN = 28  # cycles: a week
-DELAY = 0.02  # seconds between two requests to a host; made-up weeks must pass in minutes
+DELAY = 0.05  # seconds between two requests to a host; made-up weeks must pass in minutes
 
 
-def web_of(pages: int, steps: int) -> Living:
-    return Living(sites=8, pages=pages, every=timedelta(hours=6), steps=steps, crawl_delay=0.1)
+def web_of(asked: argparse.Namespace) -> Living:
+    return Living(
+        sites=8, pages=asked.pages, every=timedelta(hours=6), steps=asked.steps, crawl_delay=2 * DELAY, port=asked.port
+    )
 
 
 # -- one process: some cycles on a web of its own ----------------------------------------------------------------------
@@ -43,7 +44,7 @@ def run(asked: argparse.Namespace) -> dict[str, Any]:
     from recrawl.crawl.run import Manners, crawl
     from recrawl.crawl.view import told
 
-    with LivingWeb(web_of(asked.pages, asked.steps)) as web:
+    with LivingWeb(web_of(asked)) as web:
         web.step = asked.first
         begun: dict[int, float] = {}
 
@@ -64,6 +65,7 @@ def run(asked: argparse.Namespace) -> dict[str, Any]:
             "RECRAWL_BUDGET": "100%" if asked.arm in ("first", "full") else "10%",
             "RECRAWL_ALLOW_LOOPBACK": True,
             "RECRAWL_CLOCK": clock,
+            "RECRAWL_RETRY_WAIT": 0.2,  # the made-up servers are well again at once
             "RECRAWL_HINTS": asked.hints,
             "RECRAWL_CONDITIONAL": asked.arm != "unconditional",
         }
@@ -88,7 +90,7 @@ def _seen_by_servers(web: LivingWeb) -> dict[str, Any]:
     by_host = defaultdict(list)
     for request in web.log:
         by_host[request.host].append(request.at)
-    gaps = [b - a for times in by_host.values() for a, b in zip(sorted(times), sorted(times)[1:], strict=False)]
+    most = max((sum(at <= other < at + 1 for other in times) for times in by_host.values() for at in times), default=0)
     forbidden = [
         request.path
         for request in web.log
@@ -97,7 +99,7 @@ def _seen_by_servers(web: LivingWeb) -> dict[str, Any]:
     return {
         "requests": len(web.log),
         "bytes": sum(request.n_bytes for request in web.log),
-        "shortest_gap": min(gaps, default=None),
+        "most_in_a_second": most,
         "forbidden": len(forbidden),
         "statuses": dict(Counter(str(request.status) for request in web.log)),
     }
@@ -108,14 +110,8 @@ def _seen_by_servers(web: LivingWeb) -> dict[str, Any]:
 
 def started(arm: str, history: Path, first: int, cycles: int, asked: argparse.Namespace, *more: str) -> dict[str, Any]:
     """The same in a process of its own, since Scrapy runs once in each."""
-    given = {
-        "arm": arm,
-        "history": history,
-        "first": first,
-        "cycles": cycles,
-        "pages": asked.pages,
-        "steps": asked.steps,
-    }
+    given = {"arm": arm, "history": history, "first": first, "cycles": cycles}
+    given |= {name: getattr(asked, name) for name in ("pages", "steps", "port")}
     options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     done = subprocess.run(
         [sys.executable, "-m", "docs.living", *options, *more], capture_output=True, text=True, check=False
@@ -128,47 +124,49 @@ def started(arm: str, history: Path, first: int, cycles: int, asked: argparse.Na
 
 def trained(history: Path, model: Path) -> None:
     command = [sys.executable, "-m", "recrawl.cli", "train", "--history", str(history), "--out", str(model)]
-    subprocess.run([*command, "--every", "crawl", "--min-share", "0.1"], check=True, capture_output=True)
+    done = subprocess.run([*command, "--every", "crawl"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
 
 
-def learned(history: Path, first: int, asked: argparse.Namespace, hints: bool) -> list[dict[str, Any]]:
+def learned(history: Path, first: int, asked: argparse.Namespace) -> list[dict[str, Any]]:
     """Weeks by the plans of a model that is trained anew each week."""
     found = []
-    for week in range(asked.weeks):
+    for week in range(round(asked.weeks)):
         model = history.parent / f"{history.name}-{week}.model"
         trained(history, model)
-        more = ["--model", str(model), *(["--hints"] if hints else [])]
-        found.append(started("learned", history, first + week * RETRAIN, RETRAIN, asked, *more))
+        found.append(started("learned", history, first + week * RETRAIN, RETRAIN, asked, "--model", str(model)))
     return found
 
 
 def story(asked: argparse.Namespace) -> Iterator[str]:
-    folder = Path(tempfile.mkdtemp(prefix="recrawl-living-"))
+    folder = Path(asked.keep or tempfile.mkdtemp(prefix="recrawl-living-"))
     try:
         first = started("first", folder / "beginning", 0, 1, asked)
-        full = started("full", folder / "beginning", 1, FULL_CRAWLS, asked)
-        begin = 1 + FULL_CRAWLS
-        arms = ("round-robin", "unconditional", "default", "learned", "learned, hints")
+        full = started("full", folder / "beginning", 1, asked.full, asked)
+        begin = 1 + asked.full
+        arms = asked.arms.split(";")
         for arm in arms:
             shutil.copytree(folder / "beginning", folder / arm)
-        n = asked.weeks * RETRAIN
-        with ThreadPoolExecutor(2) as two:
-            jobs = {
-                arm: two.submit(learned, folder / arm, begin, asked, arm.endswith("hints"))
-                if arm.startswith("learned")
-                else two.submit(lambda arm=arm: [started(arm, folder / arm, begin, n, asked)])
-                for arm in arms
-            }
-            found = {arm: job.result() for arm, job in jobs.items()}
-        yield from table(first, full, found)
+        n = round(asked.weeks * RETRAIN)
+        found = {}
+        for arm in arms:
+            name, *more = arm.split(", ")
+            hints = ["--hints"] if more else []
+            if name == "learned":
+                found[arm] = learned(folder / arm, begin, asked)
+            else:
+                found[arm] = [started(name, folder / arm, begin, n, asked, *hints)]
+        yield from [json.dumps(found)] if asked.json else table(first, full, found)
     finally:
-        shutil.rmtree(folder)
+        if not asked.keep:
+            shutil.rmtree(folder)
 
 
 def table(first: dict[str, Any], full: dict[str, Any], found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     pages = first["cycles"][0]["visits"]
     yield f"First crawl: {pages:,} visits, then {len(full['cycles'])} crawls of all pages.\n"
-    yield "| plan | visits | new links | of round-robin's | expected | MB sent | unchanged | forbidden fetches | shortest gap |"
+    yield "| plan | visits | new links | of round-robin's | expected | MB sent | unchanged | forbidden | most a second to a host |"
     yield "|---|---|---|---|---|---|---|---|---|"
     base = sum(cycle["new_links"] for part in found["round-robin"] for cycle in part["cycles"])
     for arm, parts in found.items():
@@ -178,30 +176,37 @@ def table(first: dict[str, Any], full: dict[str, Any], found: dict[str, list[dic
             total.update({name: cycle[name] for name in ("visits", "new_links", "expected_new_links", "not_modified")})
         sent = sum(part["servers"]["bytes"] for part in parts) / 1e6
         forbidden = sum(part["servers"]["forbidden"] for part in parts)
-        gap = min(part["servers"]["shortest_gap"] for part in parts)
+        most = max(part["servers"]["most_in_a_second"] for part in parts)
         yield (
             f"| {arm} | {total['visits']:,} | {total['new_links']:,} | {total['new_links'] / max(base, 1):.2f} | "
-            f"{total['expected_new_links']:,.0f} | {sent:.1f} | {total['not_modified']:,} | {forbidden} | {gap:.3f} s |"
+            f"{total['expected_new_links']:,.0f} | {sent:.1f} | {total['not_modified']:,} | {forbidden} | {most} |"
         )
     yield ""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--weeks", type=int, default=2)
+    parser.add_argument("--weeks", type=float, default=2)
     parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--full", type=int, default=14, help="steps at which every page is fetched, to learn from")
+    parser.add_argument("--arms", default="round-robin;unconditional;default;default, hints;learned")
+    parser.add_argument("--keep", help="a folder for the histories; they are thrown away otherwise")
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--arm")
     parser.add_argument("--history")
     parser.add_argument("--first", type=int)
     parser.add_argument("--cycles", type=int)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--model")
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--hints", action="store_true")
     asked = parser.parse_args()
     if asked.arm:
         print(json.dumps(run(asked)))
         return
-    asked.steps = 1 + FULL_CRAWLS + asked.weeks * RETRAIN
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        asked.port = free.getsockname()[1]  # histories hold URLs with the port, so all parts need the same
+    asked.steps = 1 + asked.full + round(asked.weeks * RETRAIN)
     for line in story(asked):
         print(line, flush=True)
 

@@ -1,15 +1,22 @@
-"""Write docs/commands.md from the commands' own help; ``--check`` only tells whether it is up to date."""
+"""Write docs/commands.md from the commands' own help, and the table of settings in docs/crawl.md.
+
+``--check`` only tells whether they are up to date.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import typer
 
 from recrawl.cli import app
+from recrawl.crawl.settings import Options
 
 PAGE = Path(__file__).with_name("commands.md")
+CRAWL = Path(__file__).with_name("crawl.md")
+SETTINGS = re.compile(r"(?<=<!-- settings: made by make docs -->\n).*(?=<!-- end of settings -->)", re.DOTALL)
 
 
 def render() -> str:
@@ -36,7 +43,24 @@ def row(parameter: object) -> str:
     return f"| `{names}` | {(getattr(parameter, 'help', '') or '').replace('|', '/')} | {shown} |"
 
 
+def with_settings(page: str) -> str:
+    """The page about crawling, with a table of all settings in its place."""
+    rows = [
+        f"| `{name}` | {told.replace('|', '/')} | {default and f'`{default}`'} |"
+        for name, default, told in Options.table()
+    ]
+    table = "\n".join(["| setting | meaning | default |", "|---|---|---|", *rows, ""])
+    return SETTINGS.sub(lambda _: table, page)
+
+
+def pages() -> dict[Path, str]:
+    """What is to be in each file."""
+    return {PAGE: render(), CRAWL: with_settings(CRAWL.read_text())}
+
+
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(0 if PAGE.exists() and PAGE.read_text() == render() else "docs/commands.md is out of date: make docs")
-    PAGE.write_text(render())
+        outdated = [path.name for path, text in pages().items() if not path.exists() or path.read_text() != text]
+        sys.exit(f"out of date in docs: {', '.join(outdated)}; make docs mends it" if outdated else 0)
+    for path, text in pages().items():
+        path.write_text(text)

@@ -162,3 +162,10 @@ def test_visits_at_random_times_are_not_parted_by_chance(tmp_path: Path) -> None
     gaps = np.diff(history.timeline.at)[np.diff(history.timeline.page) == 0]
     moments = np.unique(history.timeline.at)
     assert len(by_crawl(history.timeline).ends) == 1 + int((np.diff(moments) > np.median(gaps) / 2).sum())
+
+
+def test_a_page_that_was_fetched_twice_in_a_crawl_does_not_part_it(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    history.add(Visit(url=f"https://e.org/{i}", at=START + timedelta(seconds=3 * i), links=[]) for i in range(50))
+    history.add([Visit(url="https://e.org/0", at=START + timedelta(seconds=2), links=[])])
+    assert len(by_crawl(history.timeline).ends) == 1

@@ -96,6 +96,7 @@ class Rounds:
 
 #: Crawls are told by their pauses where each of these is so many times as long as any within a crawl, …
 CLEAR_RATIO = 10
+SHORTEST = 60_000_000  #: microseconds: a page that is fetched twice within a crawl does not part it
 SHORTEST_PAUSE = 300_000_000  #: … and so many microseconds at least, …
 MIN_PAUSES = 3  #: … and there are so many of them, …
 FINER = 1.5  #: … and this makes so many times as many rounds: a few crawls in two parts are no reason to.
@@ -142,7 +143,7 @@ def by_crawl(timeline: Timeline) -> Rounds:
         )
     moments = np.unique(timeline.at)
     pauses = np.diff(moments)
-    rounds = _parted(timeline, moments, pauses > np.median(gaps) / 2)
+    rounds = _parted(timeline, moments, pauses > max(np.median(gaps) / 2, SHORTEST))
     longest_within = _clear_break(pauses)
     if longest_within is None:
         return rounds

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +26,9 @@ from recrawl.synth.living_server import address, listen, serving
 
 AGENT = "Webwatch/1.0 (+https://example.org/bot)"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
+_NUMBERS = count()  # of plans
 NO_ANSWER = Answer(0)  #: the server never says anything
+HANG_UP = Answer(0, b"at once")  #: the server ends the connection without a word
 
 
 # -- the process that crawls ------------------------------------------------------------------------------------------
@@ -95,7 +98,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """A crawl that begins; it prints what it has written, and at the end what it did."""
     if plan is not None:
-        file = history.parent / f"{history.name}.plan"
+        file = history.parent / f"{next(_NUMBERS)}.plan"
         file.write_text("".join(f"{url}\n" for url in plan))
         settings["RECRAWL_PLAN"] = str(file)
     given = {
@@ -187,7 +190,7 @@ class Sites:
     def gaps(self, site: int = 0) -> list[float]:
         """Seconds between one request and the next."""
         times = [got.at for got in self.log if got.host == self._addresses[site]]
-        return [after - before for before, after in zip(times, times[1:], strict=False)]
+        return [after - before for before, after in pairwise(times)]
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host = writer.get_extra_info("sockname")[0]
@@ -199,6 +202,8 @@ class Sites:
                 answer = self._answer(host, asked)
                 if answer is NO_ANSWER:
                     await asyncio.sleep(60)
+                if answer is HANG_UP:
+                    return
                 await wire.send(answer, asked)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client has gone, or the test ends

@@ -136,6 +136,7 @@ def test_patterns_are_prefixes_or_shell_patterns() -> None:
     assert matching(url, ["*/a?b=1"]).tolist() == [True, False, False]
     assert matching(url, ["https://f.org/(x)"]).tolist() == [False, False, True]
     assert matching(url, ["*"]).all()
+    assert matching(url, ["*e*org*"]).tolist() == [True, True, False]
 
 
 def test_records_have_the_keys_that_others_rely_on(history: History) -> None:

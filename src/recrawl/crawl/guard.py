@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -38,7 +38,7 @@ class Guard:
         assert crawler.stats is not None  # Scrapy makes it before the middlewares
         return cls(allowed_networks(crawler), crawler.stats)
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request, spider: Any = None) -> None:
         """Let a request pass, or raise `IgnoreRequest`."""
         try:
             check_url(request.url, self.allow)
@@ -51,7 +51,7 @@ class Guard:
             wanted = f"{PublicOnlyResolver.__module__}.{PublicOnlyResolver.__qualname__}"
             raise self._refusal(UnsafeUrl("addresses unchecked", f"set TWISTED_DNS_RESOLVER to {wanted!r}"))
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Say which address was the reason, where a host was refused and Scrapy only knows that none was found."""
         resolver = PublicOnlyResolver.installed()
         if resolver is None or not isinstance(exception, HostNotFound):

@@ -19,7 +19,6 @@ from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.panel import parse_period
 from recrawl.plan.default import default_policy
-from recrawl.plan.foreseen import foresee
 from recrawl.plan.formats import records
 from recrawl.plan.goals import ForBoth
 from recrawl.plan.make import Plan, Request, Situation, chosen, survey
@@ -120,6 +119,8 @@ def _made(history: History, options: Options, now: datetime, note: Note) -> Plan
 
 def _situation(history: History, options: Options, note: Note) -> Situation:
     if options.model is not None:
+        from recrawl.plan.foreseen import foresee  # reading models takes seconds to load, and most plans need none
+
         return foresee(history, options.model, on_note=note)
     return survey(history, _policy(history, options, note), options.every, notion=notion_or_any(options.change))
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -15,9 +13,9 @@ from scrapy.http import Request, Response
 from twisted.python.failure import Failure
 
 from recrawl.crawl.session import Session
+from recrawl.sources.wayback.client import retry_after
 
 MAX_WAIT = 120.0  #: seconds that a host may ask to wait; with more it is left alone for this cycle
-DEFAULT_WAIT = 10.0  #: after 429 or 503 without a Retry-After
 MAX_FAILURES = 8  #: in a row without any answer: the host is left alone for this cycle
 _ANSWERED = ("DownloadCancelledError", "CancelledError")  # of answers that were too large: no sign of a dead host
 _now = getattr(downloader, "monotonic", time)  # the clock of the slots, which was another one before Scrapy 2.14
@@ -47,7 +45,8 @@ class Politeness:
         host = _host(request)
         self._failures.pop(host, None)
         if response.status in (429, 503):
-            wait = retry_after((response.headers.get("Retry-After") or b"").decode("latin-1"), self.session.now())
+            asked = (response.headers.get("Retry-After") or b"").decode("latin-1")
+            wait = retry_after(asked, self.session.now(), self.session.options.retry_wait)
             self.session.stats.inc_value("recrawl/throttled")
             if wait > MAX_WAIT:
                 self._close(host, f"host asked to wait: {wait:.0f} s")
@@ -71,24 +70,6 @@ class Politeness:
             give_up(self.crawler, host, why)
 
 
-def retry_after(text: str, now: datetime) -> float:
-    """Seconds that a Retry-After means: a number, or a date.
-
-    >>> retry_after("30", datetime(2026, 1, 5, tzinfo=UTC)), retry_after("soon", datetime(2026, 1, 5, tzinfo=UTC))
-    (30.0, 10.0)
-    >>> retry_after("Mon, 05 Jan 2026 00:01:00 GMT", datetime(2026, 1, 5, tzinfo=UTC))
-    60.0
-    """
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        then = parsedate_to_datetime(text)
-        return max((then.replace(tzinfo=then.tzinfo or UTC) - now).total_seconds(), 0.0)
-    except (ValueError, TypeError, OverflowError):
-        return DEFAULT_WAIT
-
-
 def pause(crawler: Any, host: str, seconds: float) -> None:
     """Send nothing to a host for a while: its slot believes that its last request lies ahead."""
     slot = crawler.engine.downloader.slots.get(host)
@@ -102,7 +83,7 @@ def give_up(crawler: Any, host: str, why: str) -> None:
     slot = crawler.engine.downloader.slots.get(host)
     while slot is not None and slot.queue:
         waiting = slot.queue.popleft()[1]
-        waiting.errback(Failure(IgnoreRequest(why)))
+        waiting.errback(Failure(IgnoreRequest(why)))  # type: ignore[no-untyped-call]
 
 
 def hold_to(crawler: Any, host: str, delay: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urljoin, urlsplit
@@ -144,6 +145,7 @@ def is_visit(request: Request) -> bool:
     return parts.scheme in ("http", "https") and parts.path != "/robots.txt"
 
 
+_FAILURE = re.compile(r"<twisted\.python\.failure\.Failure [\w.]+: ([^<>]*)>")  # how Twisted writes a cause out
 _PLAIN = {"max redirections reached": "too many redirects"}  # Scrapy's words → ours
 
 
@@ -174,7 +176,7 @@ def reason(exception: BaseException) -> str:
         "DownloadFailedError": "connection broken",
         "ConnectionLost": "connection broken",
     }
-    text = " ".join(str(exception).split())[:300]
+    text = _FAILURE.sub(r"\1", " ".join(str(exception).split()))[:300]
     if "certificate" in text.lower() or "SSL" in text:
         return f"certificate: {text}"
     return f"{known.get(name, name)}: {text}" if text else known.get(name, name)

@@ -70,6 +70,7 @@ OWN: dict[str, Any] = {
     "MEMUSAGE_ENABLED": False,
     "HTTPCACHE_ENABLED": False,
     "HTTPPROXY_ENABLED": False,  # a proxy would look names up, and nobody could check what it found
+    "DOWNLOAD_VERIFY_CERTIFICATES": True,
     "DOWNLOAD_FAIL_ON_DATALOSS": False,  # recorded as cut short
     "LOG_ENABLED": False,
 }

@@ -51,6 +51,7 @@ class Options:
     hints_every: str = _setting(
         "1d", "How old what a host's sitemaps and feeds said may be before they are read again."
     )
+    retry_wait: float = _setting(10.0, "Seconds a host is left alone after 429 or 503, where it does not say how long.")
     flush_seconds: float = _setting(3.0, "Visits are safe in the history after so many seconds at the latest.")
     flush_visits: int = _setting(2000, "And after so many visits.")
     warc: str | None = _setting(None, "Also write every response to WARC files in this directory.")
@@ -65,8 +66,12 @@ class Options:
         if not 0 <= self.full_fetches <= 1:
             raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
         share_or_number(self.budget)
-        if not 0 < self.flush_seconds < float("inf") or self.flush_visits < 1:
-            raise BadSetting("flush_seconds and _visits", (self.flush_seconds, self.flush_visits), "numbers above 0")
+        if not 0 <= self.retry_wait < float("inf"):
+            raise BadSetting("retry_wait", self.retry_wait, "a number of seconds, 0 or more")
+        if not 0 < self.flush_seconds < float("inf"):
+            raise BadSetting("flush_seconds", self.flush_seconds, "a number of seconds above 0")
+        if self.flush_visits < 1:
+            raise BadSetting("flush_visits", self.flush_visits, "a number of visits above 0")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Options:

@@ -44,8 +44,9 @@ class PlannedStart:
     def process_start_requests(self, start_requests: Iterable[Request], spider: Any) -> Iterator[Request]:
         """The same for Scrapy before 2.13."""
         if self._is_crawl():
+            # All at once: Scrapy would fetch what the first ones lead to before it asks for more.
             for request in self.requests(self._plan()):
-                self.crawler.engine.crawl(request)  # at once: it would fetch what the first lead to before it asks for more
+                self.crawler.engine.crawl(request)
         yield from start_requests
 
     def requests(self, plan: Planned) -> Iterator[Request]:

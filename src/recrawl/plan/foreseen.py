@@ -24,6 +24,7 @@ from recrawl.models.around import BASES
 from recrawl.models.predictor import Prediction, Predictor, predict
 from recrawl.models.saved import check_fits, load
 from recrawl.panel import rounds_of
+from recrawl.plan.hinted import hints_of
 from recrawl.plan.make import Situation, Step
 from recrawl.policies.base import NEVER, US_PER_HOUR, Budget, Choice, Floats, Ints, Pages, Policy
 from recrawl.policies.select import take
@@ -97,7 +98,9 @@ def foresee(
     told = {name: columns[name].astype(np.float64) for name in TOLD}
     (gap,) = columns["gap_hours"][:1]
     policy, expecting = Foreseen(told), Predictions(told)
-    return Situation(columns["page"], rows["url"].combine_chunks(), pages, policy, expecting, columns["change"], gap)
+    hints = hints_of(history, columns["page"], pages.host, pages.last_visit)
+    url = rows["url"].combine_chunks()
+    return Situation(columns["page"], url, pages, policy, expecting, columns["change"], gap, hints=hints)
 
 
 def _predicted(history: History, predictor: Predictor, model: str | Path, on_step: Step, on_note: Step) -> pa.Table:

@@ -149,7 +149,7 @@ def content_encoding(response: httpx.Response) -> dict[str, str]:
     return {"content-encoding": response.headers.get("content-encoding", "")}
 
 
-def retry_after(value: str | None, now: datetime) -> float:
+def retry_after(value: str | None, now: datetime, otherwise: float = DEFAULT_WAIT) -> float:
     """How many seconds a `Retry-After` header asks for: a number, or a date (RFC 9110, section 10.2.3); else a minute.
 
     >>> retry_after("7", datetime(2026, 1, 2, tzinfo=UTC))
@@ -163,5 +163,5 @@ def retry_after(value: str | None, now: datetime) -> float:
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
-        return DEFAULT_WAIT
+        return otherwise
     return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

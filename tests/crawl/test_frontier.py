@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
+from recrawl.urls import host
+
+Web = dict[str, list[str]]
+
+
+def web(n_pages: int, n_hosts: int = 3, seed: int = 0) -> Web:
+    """A small web: later pages are linked to by fewer."""
+    chance = random.Random(seed)
+    names = [f"https://h{number % n_hosts}.org/{number}" for number in range(n_pages)]
+    linked = {name: [names[int(chance.random() ** 2 * n_pages)] for _ in range(chance.randrange(6))] for name in names}
+    for number, name in enumerate(names[1:], 1):  # all can be reached
+        linked[names[chance.randrange(number)]].append(name)
+    return linked
+
+
+def crawled(frontier: Frontier, linked: Web, texts: dict[str, str] | None = None) -> list[str]:
+    """The pages in the order in which they are fetched, one at a time."""
+    order = []
+    while (url := frontier.take()) is not None:
+        order.append(url)
+        frontier.done(url, linked.get(url, []), (texts or {}).get(url, ""))
+    return order
+
+
+def by_rank(seeds: list[str], **limits: int | None) -> Frontier:
+    frontier = Frontier(BreadthFirst(), Limits(**limits))  # type: ignore[arg-type]
+    frontier.order = ByRank(frontier.number(seed) for seed in seeds)
+    frontier.add(seeds, 0)
+    return frontier
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+
+def slow_rank(links: dict[int, list[int]], n: int, restart: np.ndarray) -> np.ndarray:
+    """PageRank page by page, by the definition: 85% of a page's rank goes to what it links to, or back to the start."""
+    rank = restart.copy()
+    for _ in range(200):
+        after = 0.15 * restart
+        for page in range(n):
+            others = sorted(set(links.get(page, [])) - {page})
+            if others:
+                for other in others:
+                    after[other] += 0.85 * rank[page] / len(others)
+            else:
+                after += 0.85 * rank[page] * restart
+        rank = after
+    return rank
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_the_products_of_pagerank_and_trustrank(seed: int) -> None:
+    names = web(60, seed=seed)
+    number = {name: page for page, name in enumerate(names)}
+    links = {number[name]: [number[link] for link in some] for name, some in names.items()}
+    order = ByRank([0, 1, 2])
+    for page in range(40):
+        order.fetched(page, links[page], "")
+    assert order.is_outdated()
+    seen = {page: links[page] for page in range(40)}
+    n = 1 + max(39, *(link for some in seen.values() for link in some))
+    trusted = np.zeros(n)
+    trusted[:3] = 1 / 3
+    wanted = slow_rank(seen, n, np.full(n, 1 / n)) * slow_rank(seen, n, trusted) * n * n
+    assert order.scores(list(range(n))) == pytest.approx(wanted.tolist(), rel=0.02, abs=0.01)
+
+
+def test_pages_with_more_and_better_links_to_them_come_first() -> None:
+    hub, rest = "https://e.org/hub", [f"https://e.org/{number}" for number in range(80)]
+    linked = {"https://e.org/": rest, **{page: [hub] for page in rest[:40]}, rest[50]: ["https://e.org/late"]}
+    order = crawled(by_rank(["https://e.org/"]), linked)
+    assert order.index(hub) < 45
+    assert len(order) == len(set(order)) == 83
+
+
+def test_what_nobody_trusted_links_to_comes_last() -> None:
+    # Pages of a farm link to each other; only a page at the end of a long chain leads there.
+    farm = [f"https://farm.org/{number}" for number in range(30)]
+    chain = [f"https://e.org/chain/{number}" for number in range(8)]
+    near = [f"https://e.org/near/{number}" for number in range(30)]
+    linked = {page: [other for other in farm if other != page] for page in farm}
+    linked |= {"https://e.org/": [*near, chain[0]], **{a: [b] for a, b in pairwise(chain)}}
+    linked[chain[-1]] = farm
+    order = crawled(by_rank(["https://e.org/"]), linked)
+    assert max(order.index(page) for page in near) < min(order.index(page) for page in farm)
+
+
+def test_a_focused_crawl_follows_relevant_pages_first() -> None:
+    linked = {
+        "https://e.org/": ["https://e.org/good", "https://e.org/bad"],
+        "https://e.org/good": ["https://e.org/good/1", "https://e.org/both"],
+        "https://e.org/bad": ["https://e.org/bad/1", "https://e.org/both"],
+    }
+    texts = {name: "yes" if "good" in name or name.endswith("org/") else "no" for name in linked}
+    frontier = Frontier(ByRelevance(lambda text: float(text == "yes")), Limits())
+    frontier.add(["https://e.org/"], 0)
+    order = [name.removeprefix("https://e.org") for name in crawled(frontier, linked, texts)]
+    assert order == ["/", "/good", "/bad", "/good/1", "/both", "/bad/1"]
+
+
+def test_a_page_that_lost_its_promise_is_not_taken_for_what_it_promised_before() -> None:
+    relevance = {"https://e.org/a": 1.0, "https://e.org/b": 0.0, "https://e.org/c": 0.6}
+    frontier = Frontier(ByRelevance(lambda text: relevance[text]), Limits(), at_once=9)
+    frontier.add(list(relevance), 0)
+    for _ in relevance:
+        frontier.take()
+    frontier.done("https://e.org/a", ["https://e.org/x"], "https://e.org/a")  # promises 1
+    frontier.done("https://e.org/b", ["https://e.org/x"], "https://e.org/b")  # and now a half
+    frontier.done("https://e.org/c", ["https://e.org/y"], "https://e.org/c")
+    assert [frontier.take(), frontier.take(), frontier.take()] == ["https://e.org/y", "https://e.org/x", None]
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 5), st.integers(1, 30), st.none() | st.integers(1, 5), st.none() | st.integers(0, 4))
+def test_limits_are_kept_and_every_page_is_fetched_once(
+    seed: int, pages: int, per_host: int | None, depth: int | None
+) -> None:
+    linked = web(40, seed=seed)
+    start = next(iter(linked))
+    order = crawled(by_rank([start], pages=pages, per_host=per_host, depth=depth), linked)
+    assert len(order) == len(set(order)) <= pages
+    fetched: defaultdict[str, int] = defaultdict(int)
+    for url in order:
+        fetched[host(url)] += 1
+    assert per_host is None or max(fetched.values()) <= per_host
+    if depth is not None:
+        assert set(order) <= within(linked, start, depth)
+    if per_host is None and pages >= 40:
+        assert set(order) == within(linked, start, 99 if depth is None else depth)
+
+
+def within(linked: Web, start: str, depth: int) -> set[str]:
+    found, edge = {start}, {start}
+    for _ in range(depth):
+        edge = {link for page in edge for link in linked[page]} - found
+        found |= edge
+    return found
+
+
+def test_a_page_first_found_too_deep_is_fetched_once_a_shorter_way_is_found() -> None:
+    linked = {"https://e.org/": ["https://e.org/a"], "https://e.org/a": ["https://e.org/b"]}
+    linked |= {"https://e.org/b": ["https://e.org/far"], "https://f.org/": ["https://e.org/far"]}
+    frontier = Frontier(BreadthFirst(), Limits(depth=2))
+    frontier.add(["https://e.org/"], 0)
+    assert "https://e.org/far" not in crawled(frontier, linked)
+    frontier.add(["https://f.org/"], 0)
+    assert crawled(frontier, linked) == ["https://f.org/", "https://e.org/far"]
+
+
+def test_only_what_is_allowed_is_given_out() -> None:
+    frontier = Frontier(BreadthFirst(), Limits(), allowed=lambda url: "private" not in url)
+    frontier.add(["https://e.org/"], 0)
+    linked = {"https://e.org/": ["https://e.org/private", "https://e.org/public"]}
+    assert crawled(frontier, linked) == ["https://e.org/", "https://e.org/public"]
+
+
+# -- hosts that keep us waiting ---------------------------------------------------------------------------------------
+
+
+def test_a_busy_host_does_not_hold_up_others() -> None:
+    frontier = Frontier(BreadthFirst(), Limits(), at_once=2)
+    frontier.add([f"https://busy.org/{number}" for number in range(5)] + ["https://free.org/"], 0)
+    given_out = [frontier.take() for _ in range(4)]
+    assert given_out == ["https://busy.org/0", "https://busy.org/1", "https://free.org/", None]
+    assert (frontier.n_under_way, frontier.n_open) == (3, 3)
+    frontier.done("https://busy.org/0")
+    assert [frontier.take(), frontier.take()] == ["https://busy.org/2", None]
+
+
+@given(st.integers(0, 20), st.integers(1, 3))
+def test_no_host_ever_has_more_under_way_than_it_may(seed: int, at_once: int) -> None:
+    chance, linked = random.Random(seed), web(60, seed=seed)
+    frontier = by_rank([next(iter(linked))])
+    frontier.at_once = at_once
+    under_way: list[str] = []
+    fetched = 0
+    while True:
+        url = frontier.take()
+        if url is not None:
+            under_way.append(url)
+            assert sum(host(other) == host(url) for other in under_way) <= at_once
+        elif not under_way:
+            break
+        if under_way and (url is None or chance.random() < 0.4):
+            back = under_way.pop(chance.randrange(len(under_way)))
+            frontier.done(back, linked[back])
+            fetched += 1
+        assert frontier.n_under_way == len(under_way)
+    assert fetched == 60

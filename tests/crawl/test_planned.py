@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.crawl.planned import STATE, Planned, finished, pages_of, planned, read_plan
+from recrawl.crawl.settings import BadSetting, Options
+from recrawl.errors import BadSource
+from recrawl.history import History
+from recrawl.visits import Visit
+
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+NOW = MONDAY + timedelta(days=10)
+URLS = [f"https://e.org/{i}" for i in range(20)]
+
+
+def made(folder: Path, status: int = 200) -> History:
+    """A history of 20 pages, seen three times; some gain links."""
+    history = History.create(folder / "h")
+    history.add(
+        Visit(url=url, at=MONDAY + timedelta(days=day), status=200 if day < 2 else status,
+              links=[f"https://e.org/{number}/{k}" for k in range(1 + day * (number % 4))])
+        for number, url in enumerate(URLS)
+        for day in range(3)
+    )  # fmt: skip
+    return history
+
+
+def options(**given: Any) -> Options:
+    return Options(history="h", hints=False, **{"budget": "50%", **given})
+
+
+def plan(history: History, notes: list[str] | None = None, **given: Any) -> Planned:
+    """As a crawl makes it, which reads the history anew."""
+    note = (lambda text: None) if notes is None else notes.append
+    return planned(History.open(history.store.folder), options(**given), NOW, note)
+
+
+# -- plans made now ---------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_has_as_many_pages_as_the_budget_says_each_once(tmp_path: Path) -> None:
+    first = plan(made(tmp_path))
+    assert len(first.urls) == len(set(first.urls)) == len(first.told) == 10
+    assert set(first.urls) <= set(URLS)
+    assert first.expected > 0
+    assert [row["rank"] for row in first.told] == list(range(1, 11))
+    assert [row["url"] for row in first.told] == first.urls
+
+
+def test_of_an_empty_history_nothing_is_planned_and_it_is_told_why(tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert plan(History.create(tmp_path / "h"), notes) == Planned()
+    assert notes[-1].startswith("nothing is planned: ")
+
+
+def test_of_pages_that_are_all_gone_nothing_is_planned(tmp_path: Path) -> None:
+    assert plan(made(tmp_path, status=404)).urls == []
+    assert plan(made(tmp_path, status=410)).urls == []
+
+
+def test_nothing_is_planned_from_visits_that_lie_ahead(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    before = planned(history, options(), MONDAY - timedelta(days=1))
+    assert before.urls == []
+
+
+def test_no_plan_is_made_where_none_is_wanted(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    assert plan(history, plan="none") == Planned()
+    assert not (tmp_path / "h" / STATE).exists()
+
+
+def test_a_history_that_takes_no_plan_still_gives_one(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    (tmp_path / "h" / "plans").write_text("not a table")
+    notes: list[str] = []
+    kept = plan(history, notes)
+    assert (len(kept.urls), kept.id) == (10, None)
+    assert "cannot be kept" in notes[-1]
+
+
+# -- going on ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_crawl_that_was_cut_short_goes_on_with_what_was_not_visited(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first = plan(history)
+    seen = first.urls[:3]
+    history.add(
+        Visit(url=url, at=NOW + timedelta(seconds=1), status=status)
+        for url, status in zip(seen, (200, 404, 0), strict=True)
+    )
+    notes: list[str] = []
+    rest = plan(history, notes)
+    assert (rest.urls, rest.id, rest.is_resumed) == (first.urls[3:], first.id, True)
+    assert [row["rank"] for row in rest.told] == list(range(4, 11))
+    assert rest.expected == pytest.approx(first.expected - sum(row["expected_new_links"] for row in first.told[:3]))
+    assert notes == [f"going on with plan {first.id}: 7 of its pages were not fetched"]
+
+
+def test_a_crawl_that_came_to_its_end_leaves_nothing_to_go_on_with(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    finished(history, plan(history))
+    assert not plan(history).is_resumed
+
+
+def test_another_crawl_that_ends_does_not_end_this_one(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first = plan(history)
+    finished(history, Planned("another"))
+    finished(history, Planned())
+    assert plan(history).id == first.id
+
+
+def test_a_plan_whose_pages_were_all_visited_is_not_gone_on_with(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    history.add(Visit(url=url, at=NOW, links=[]) for url in plan(history).urls)
+    assert not plan(history).is_resumed
+
+
+def test_a_new_plan_is_made_where_going_on_is_not_wanted(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    plan(history)
+    assert not plan(history, resume=False).is_resumed
+
+
+@pytest.mark.parametrize("state", [b"", b"{", b"[]", b'{"plan": 7}', b'{"plan": "unknown"}', b"\xff\xfe"])
+def test_a_damaged_note_of_where_a_crawl_was_is_no_obstacle(tmp_path: Path, state: bytes) -> None:
+    history = made(tmp_path)
+    (tmp_path / "h" / STATE).write_bytes(state)
+    again = plan(history)
+    assert (len(again.urls), again.is_resumed) == (10, False)
+
+
+# -- plans from files -------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_is_named_goes_before_one_that_was_cut_short(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    plan(history)
+    file = tmp_path / "plan"
+    file.write_text("https://e.org/x\n")
+    assert plan(history, plan=str(file)).urls == ["https://e.org/x"]
+
+
+def test_urls_one_a_line_are_a_plan(tmp_path: Path) -> None:
+    file = tmp_path / "urls"
+    file.write_text("\ufeffhttps://E.org/a#top\r\n\n  https://e.org/b?utm_source=x \nhttps://e.org/a\n")
+    found = read_plan(file)
+    assert found.urls == ["https://e.org/a", "https://e.org/b"]
+    assert (len(found.told), found.id, found.expected) == (2, None, 0.0)
+
+
+def test_a_plan_as_recrawl_plan_writes_it_keeps_what_is_expected(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first = plan(history)
+    file = tmp_path / "plan.jsonl"
+    file.write_bytes(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in first.told))
+    again = read_plan(file)
+    assert again.urls == first.urls
+    assert again.expected == pytest.approx(first.expected)
+
+
+def test_what_is_expected_need_not_be_a_number(tmp_path: Path) -> None:
+    file = tmp_path / "plan.jsonl"
+    file.write_text('{"url": "https://e.org/", "expected_new_links": "many"}\n{"url": "https://e.org/a"}\n')
+    assert read_plan(file).expected == 0.0
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"https://e.org/\nmailto:x@e.org\n", "line 2"), (b'{"page": 1}\n', "line 1"), (b'{"url": 7}\n', "line 1"),
+     (b'{"url":\n', "line 1"), (b"\xff\xfe\x00", "cannot read the plan")],
+)  # fmt: skip
+def test_a_file_that_is_no_plan_is_refused_with_its_line(tmp_path: Path, content: bytes, told: str) -> None:
+    file = tmp_path / "plan"
+    file.write_bytes(content)
+    with pytest.raises(BadSource, match=told):
+        read_plan(file)
+
+
+def test_a_plan_that_is_not_there_is_refused_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(BadSource, match="missing"):
+        read_plan(tmp_path / "missing")
+
+
+# -- budgets ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_a_number_is_so_many_pages_and_no_more_than_there_are(number: int, n_pages: int) -> None:
+    assert pages_of(str(number), n_pages) == min(number, n_pages)
+
+
+@given(st.integers(1, 10_000), st.integers(1, 10**6))
+def test_a_share_is_that_share_to_half_a_page_but_at_least_one(hundredths: int, n_pages: int) -> None:
+    pages = pages_of(f"{hundredths / 100}%", n_pages)
+    assert 1 <= pages <= n_pages
+    assert pages == 1 or abs(pages - hundredths / 10_000 * n_pages) <= 0.5 + 1e-6
+
+
+@pytest.mark.parametrize("budget", ["0", "0%", "-5", "1.5", "ten", "", "%", "10%%", "1e3", "٣", "10 pages", "nan"])
+def test_a_budget_that_is_none_is_refused(budget: str) -> None:
+    with pytest.raises(BadSetting, match="RECRAWL_BUDGET"):
+        pages_of(budget, 100)
+    with pytest.raises(BadSetting, match="RECRAWL_BUDGET"):
+        Options(budget=budget)

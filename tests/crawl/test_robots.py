@@ -1,0 +1,274 @@
+"""robots.txt, after RFC 9309; the servers' logs prove what was fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawl.crawling import NO_ANSWER, Sites, crawled, visits
+from recrawl.crawl.robots import MAX_AGE, MAX_AGE_UNREACHABLE, MAX_BYTES, Rules, product, rules_from
+from recrawl.synth.living_http import Answer, Fault
+
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def rules(text: str | bytes, status: int = 200) -> Rules:
+    return rules_from(status, text.encode() if isinstance(text, str) else text, NOW)
+
+
+def allows(text: str | bytes, path: str, agent: str = "Webwatch", status: int = 200) -> bool:
+    return rules(text, status).allows(f"https://e.org{path}", agent)
+
+
+# -- what an answer means ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451])
+def test_where_there_is_no_file_all_is_allowed(status: int) -> None:
+    assert allows("User-agent: *\nDisallow: /", "/a", status=status)
+
+
+@pytest.mark.parametrize("status", [0, 429, 500, 502, 503, 504, 599])
+def test_where_the_file_cannot_be_reached_nothing_is_allowed(status: int) -> None:
+    assert not allows("User-agent: *\nAllow: /", "/a", status=status)
+    assert rules("", status).why == f"robots.txt cannot be reached: {status or 'no answer'}"
+
+
+def test_rules_are_kept_for_a_day_and_their_absence_for_half_an_hour() -> None:
+    for status, age in ((200, MAX_AGE), (404, MAX_AGE), (503, MAX_AGE_UNREACHABLE)):
+        found = rules("", status)
+        assert found.is_fresh(NOW + age)
+        assert not found.is_fresh(NOW + age + timedelta(seconds=1))
+
+
+# -- what the lines mean ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "allowed"),
+    [
+        ("Disallow: /private/", "/private/a", False),
+        ("Disallow: /private/", "/private", True),
+        ("Disallow:", "/a", True),
+        ("Disallow: /", "/", False),
+        ("Disallow: /a\nAllow: /a/b", "/a/b/c", True),  # the longest match counts, whatever the order
+        ("Allow: /a/b\nDisallow: /a", "/a/b/c", True),
+        ("Allow: /a\nDisallow: /a/b", "/a/b/c", False),
+        ("Disallow: /a\nAllow: /a", "/a", True),  # of equal ones the one that allows
+        ("Disallow: /*.pdf$", "/x/y.pdf", False),
+        ("Disallow: /*.pdf$", "/x/y.pdf?page=1", True),
+        ("Disallow: /*/edit", "/x/edit/1", False),
+        ("Disallow: /a*b*c", "/axxbyyc", False),
+        ("Disallow: /a*b*c", "/axxcyyb", True),
+        ("Disallow: /caf%C3%A9", "/caf%c3%a9", False),
+        ("Disallow: /café", "/caf%C3%A9", False),
+        ("Disallow: /a?b=", "/a?b=1", False),
+        ("disallow : /a  # but not /b", "/a", False),
+        ("Disallow: /A", "/a", True),  # paths have small and large letters
+        ("Disallow: /a", "/robots.txt", True),
+        ("Disallow: /", "/robots.txt", True),
+    ],
+)
+def test_rules_mean_what_the_standard_says(lines: str, path: str, allowed: bool) -> None:
+    for ends in ("\n", "\r\n", "\r"):
+        assert allows(f"User-agent: *\n{lines}\n".replace("\n", ends), path) is allowed
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "allowed"),
+    [
+        ("Webwatch", "/ours", False), ("webWATCH", "/ours", False), ("Webwatch", "/all", True),
+        ("Web", "/ours", True), ("Web", "/all", False), ("Webwatcher", "/ours", True), ("Webwatcher", "/all", False),
+        ("News-Bot", "/news", False), ("Bot", "/news", True), ("Bot", "/all", False), ("Webwatch", "/again", False),
+    ],
+)  # fmt: skip
+def test_a_group_is_meant_for_the_product_token_that_it_names(agent: str, path: str, allowed: bool) -> None:
+    text = (
+        "User-agent: *\nDisallow: /all\n\nUser-agent: other\nUser-agent: Webwatch/2.1 (and more)\nDisallow: /ours\n"
+        "User-agent: news-bot\nDisallow: /news\n\nUser-agent: WEBWATCH\nDisallow: /again\n"
+    )
+    assert allows(text, path, agent) is allowed
+
+
+def test_where_no_group_is_meant_all_is_allowed() -> None:
+    assert allows("User-agent: other\nDisallow: /\n", "/a")
+    assert allows("Disallow: /\n", "/a")  # for nobody
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbfUser-agent: *\nDisallow: /a",
+        "\ufeffUser-agent: *\nDisallow: /a".encode("utf-16-le"),
+        "\ufeffUser-agent: *\nDisallow: /a".encode("utf-16-be"),
+        b"# caf\xe9 \xff\xfe\nUser-agent: *\nDisallow: /a",
+        b"\x00\x01\x02\nUser-agent: *\nDisallow: /a\n\x00",
+        b"<html>what?\nSitemap\n:::\nUser-agent: *\nDisallow: /a\n",
+    ],
+)
+def test_marks_and_wrong_encodings_hide_no_rule(body: bytes) -> None:
+    assert not allows(body, "/a")
+    assert allows(body, "/b")
+
+
+def test_of_a_file_that_is_too_long_the_first_500_kb_count_in_whole_lines() -> None:
+    head = "User-agent: *\nDisallow: /first\n"
+    filler = "# and so on\n" * ((600 << 10) // 12)
+    assert not allows(head + filler, "/first")
+    assert allows(head + filler + "Disallow: /last\n", "/last")
+    cut = head + "#" * (MAX_BYTES - len(head) - len("\nAllow: /")) + "\nAllow: /private-no-more\nDisallow: /x\n"
+    assert not allows(cut, "/first")
+    assert len(cut) > MAX_BYTES
+
+
+def test_many_stars_take_no_time() -> None:
+    assert allows("User-agent: *\nDisallow: /" + "*a" * 500 + "*b$", "/" + "a" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("2", 2.0), ("0.5", 0.5), ("-1", 0.0), ("nan", 0.0), ("inf", 0.0), ("x", 0.0)]
+)
+def test_a_delay_is_a_number_of_seconds_or_none(text: str, seconds: float) -> None:
+    assert rules(f"User-agent: *\nCrawl-delay: {text}").delay("Webwatch") == seconds
+
+
+@given(st.binary(max_size=300))
+def test_no_file_is_too_strange_to_be_read(body: bytes) -> None:
+    found = rules(body)
+    assert found.allows("https://e.org/robots.txt", "Webwatch")
+    assert found.allows("https://e.org/a", "Webwatch") in (True, False)
+    assert found.delay("Webwatch") >= 0
+
+
+@pytest.mark.parametrize(
+    ("agent", "token"),
+    [("Webwatch/2.1 (+https://e.org)", "Webwatch"), ("Webwatch", "Webwatch"), ("", "*"), (" a b/1", "a")],
+)
+def test_the_product_token_is_the_first_word(agent: str, token: str) -> None:
+    assert product(agent) == token
+
+
+# -- in a crawl -------------------------------------------------------------------------------------------------------
+
+FORBID = b"User-agent: *\nDisallow: /no"
+PLAIN = {"Content-Type": "text/plain"}
+SITES: dict[str, dict[str, Any]] = {
+    "forbids": {"/robots.txt": Answer(200, FORBID, PLAIN), "/sends-on": Answer(302, headers={"Location": "/no/way"})},
+    "has none": {},
+    "is down": {"/robots.txt": Answer(503, FORBID, PLAIN | {"Retry-After": "0"})},
+    "throttles": {"/robots.txt": Answer(429, FORBID, PLAIN | {"Retry-After": "0"})},
+    "resets": {"/robots.txt": Answer(200, FORBID * 10, PLAIN, Fault.RESET)},
+    "is cut short": {"/robots.txt": Answer(200, FORBID * 10, PLAIN, Fault.SHORT)},
+    "stalls": {"/robots.txt": NO_ANSWER},
+    "sends on": {
+        "/robots.txt": Answer(301, headers={"Location": "/2"}), "/2": Answer(302, headers={"Location": "/3"}),
+        "/3": Answer(200, FORBID, PLAIN),
+    },
+    "sends round": {"/robots.txt": Answer(302, headers={"Location": "/robots.txt"})},
+    "sends inside": {"/robots.txt": Answer(302, headers={"Location": "http://169.254.169.254/"})},
+    "is slow": {"/robots.txt": Answer(200, FORBID + b"\nCrawl-delay: 0.3\n", PLAIN)},
+    "packs": {"/robots.txt": Answer(200, b"\x1f\x8b rubbish", PLAIN | {"Content-Encoding": "gzip"})},
+}  # fmt: skip
+CLOSED = ("is down", "throttles", "resets", "is cut short", "stalls", "sends round", "sends inside", "packs")
+
+
+@dataclass
+class Done:
+    sites: Sites
+    found: dict[str, Any]
+    visits: dict[str, list[tuple[int, str | None]]]
+
+    def site(self, name: str) -> int:
+        return list(SITES).index(name)
+
+    def asked(self, name: str) -> list[str]:
+        return self.sites.asked(self.site(name))
+
+    def note(self, name: str, path: str = "/yes/0") -> str | None:
+        ((_, note),) = self.visits[self.sites.url(path, self.site(name))]
+        return note
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Eight pages of every site, two of which most of them forbid."""
+    history = tmp_path_factory.mktemp("robots") / "h"
+    with Sites(*SITES.values()) as sites:
+        paths = [*(f"/yes/{number}" for number in range(6)), "/no/0", "/no/1"]
+        plan = [sites.url(path, site) for site in range(len(SITES)) for path in paths] + [sites.url("/sends-on")]
+        found = crawled(history, plan=plan, manners={"timeout": 1.5, "at_once": 100})
+    return Done(sites, found, visits(history))
+
+
+def test_nothing_is_fetched_that_robots_txt_forbids(done: Done) -> None:
+    assert not [path for path in done.asked("forbids") if path.startswith("/no")]
+    assert done.note("forbids", "/no/0") == "forbidden by robots.txt"
+    assert sum(path.startswith("/yes") for path in done.asked("forbids")) == 6
+
+
+def test_a_redirect_to_what_is_forbidden_is_not_followed(done: Done) -> None:
+    assert done.visits[done.sites.url("/sends-on")] == [(302, None)]
+    assert done.visits[done.sites.url("/no/way")] == [(0, "forbidden by robots.txt")]
+
+
+def test_where_there_is_none_all_is_fetched(done: Done) -> None:
+    assert len(done.asked("has none")) == 9
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_where_it_cannot_be_read_nothing_is_fetched(done: Done, name: str) -> None:
+    assert set(done.asked(name)) == {"/robots.txt"}
+    assert len(done.asked(name)) <= 2 or name == "sends round"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("is down", "robots.txt cannot be reached: 503"), ("throttles", "robots.txt cannot be reached: 429"),
+        ("is cut short", "robots.txt cannot be reached: cut short"), ("stalls", "timeout: no robots.txt"),
+        ("sends round", "too many redirects: no robots.txt"), ("sends inside", "address not public: no robots.txt"),
+    ],
+)  # fmt: skip
+def test_each_page_that_stays_away_says_why(done: Done, name: str, kind: str) -> None:
+    assert (done.note(name) or "").startswith(kind)
+
+
+def test_redirects_lead_to_the_rules(done: Done) -> None:
+    assert not [path for path in done.asked("sends on") if path.startswith("/no")]
+    assert sum(path.startswith("/yes") for path in done.asked("sends on")) == 6
+
+
+def test_it_is_fetched_once_however_many_ask_at_once(done: Done) -> None:
+    for name in ("forbids", "has none", "sends on", "is slow"):
+        assert done.asked(name).count("/robots.txt") == 1
+        assert done.asked(name)[0] == "/robots.txt"
+
+
+def test_the_delay_that_it_asks_for_is_kept(done: Done) -> None:
+    gaps = done.sites.gaps(done.site("is slow"))
+    assert len(gaps) == 6
+    assert min(gaps) > 0.3 - 0.1  # a request may be on its way longer than the next
+    assert sum(gaps) > 6 * 0.3 - 0.1
+
+
+def test_all_is_counted(done: Done) -> None:
+    told = done.found["told"]
+    # Eight pages of each closed site, two of the others that can be read and forbid, and one redirect.
+    assert told["forbidden"] == len(CLOSED) * 8 + 3 * 2 + 1
+    assert told["failed"] == told["forbidden"]
+    assert told["written"] == told["visits"] == len(SITES) * 8 + 2
+    assert all(len(seen) == 1 for seen in done.visits.values())
+
+
+def test_it_is_read_again_after_a_day_and_where_it_was_unreachable_sooner(tmp_path: Path) -> None:
+    with Sites({}, {"/robots.txt": Answer(503)}) as sites:
+        plan = [sites.url("/a", 0), sites.url("/a", 1)]
+        crawled(tmp_path / "h", plan=plan, cycles=4, hours=[0, 1, 23, 25], RETRY_TIMES=0)
+        assert sites.asked(0) == ["/robots.txt", "/a", "/a", "/a", "/robots.txt", "/a"]
+        assert sites.asked(1) == ["/robots.txt"] * 4
