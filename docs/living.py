@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -71,17 +71,48 @@ def run(asked: argparse.Namespace) -> dict[str, Any]:
         }
         if asked.model:
             settings["RECRAWL_MODEL"] = asked.model
-        elif asked.arm != "default":
+        elif asked.arm not in ("default", "own spider"):
             settings["RECRAWL_POLICY"] = "round-robin"
         manners = Manners(AGENT, delay=DELAY, per_host_at_once=1, at_once=16)
-        outcome = crawl(settings, manners, frontier=frontier, cycles=asked.cycles, between=begin)
-        if outcome.error:
-            raise outcome.error
+        if asked.arm == "own spider":
+            cycles = by_own_spider({**settings, **manners.settings()}, asked.cycles, begin)
+        else:
+            outcome = crawl(settings, manners, frontier=frontier, cycles=asked.cycles, between=begin)
+            if outcome.error:
+                raise outcome.error
+            cycles = outcome.cycles
         return {
-            "cycles": [told(stats) for stats in outcome.cycles],
+            "cycles": [told(stats) for stats in cycles],
+            "items": sum(stats.get("item_scraped_count", 0) for stats in cycles),
             "published": len(web.new_links(asked.first - 1, asked.first + asked.cycles - 1)) if asked.first else 0,
             "servers": _seen_by_servers(web),
         }
+
+
+def by_own_spider(settings: dict[str, Any], n: int, begin: Callable[[int], None]) -> list[dict[str, Any]]:
+    """The same with a spider of a Scrapy project, to which only the add-on was added."""
+    from scrapy.crawler import CrawlerProcess
+    from twisted.internet.defer import inlineCallbacks
+
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "scrapy_project"))
+    from watch import settings as project
+    from watch.spiders.headlines import Headlines
+
+    own = {name: getattr(project, name) for name in dir(project) if name.isupper() and name != "FEEDS"}
+    process, cycles = CrawlerProcess({**own, **settings, "LOG_ENABLED": False}), []
+
+    @inlineCallbacks
+    def run() -> Any:
+        for cycle in range(n):
+            begin(cycle)
+            crawler = process.create_crawler(Headlines)
+            yield process.crawl(crawler)
+            cycles.append(dict(crawler.stats.get_stats()))
+
+    done = run()
+    done.addBoth(lambda result: process._stop_reactor())
+    process.start(stop_after_crawl=False)
+    return cycles
 
 
 def _seen_by_servers(web: LivingWeb) -> dict[str, Any]:
@@ -189,7 +220,7 @@ def main() -> None:
     parser.add_argument("--weeks", type=float, default=2)
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--full", type=int, default=14, help="steps at which every page is fetched, to learn from")
-    parser.add_argument("--arms", default="round-robin;unconditional;default;default, hints;learned")
+    parser.add_argument("--arms", default="round-robin;unconditional;default;default, hints;own spider;learned")
     parser.add_argument("--keep", help="a folder for the histories; they are thrown away otherwise")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--arm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,12 +70,6 @@ def crawl(
     ] = None,
     anywhere: Annotated[bool, typer.Option("--anywhere", help="First crawl: also leave the seeds' sites.")] = False,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles, one after the other.")] = 1,
-    pause: Annotated[
-        str,
-        typer.Option(
-            "--interval", metavar="PERIOD", help="From the start of a cycle to the next.", callback=checked_period
-        ),
-    ] = "1h",
     delay: Annotated[float, typer.Option("--delay", min=0.0, help="Seconds between two requests to a host.")] = 1.0,
     at_once: Annotated[int, typer.Option("--concurrency", min=1, help="Requests under way at once.")] = 16,
     host_at_once: Annotated[
@@ -112,8 +107,9 @@ def crawl(
 ) -> None:
     """Fetch the next pages politely and record what they show: one cycle, or one after the other.
 
-    The plan is made as recrawl plan makes it. robots.txt is obeyed, no host gets more than its share, nothing is fetched from
-    addresses that are not public. Ctrl-C ends the crawl and keeps all visits; a second one ends it at once.
+    With --every 1h --cycles 24 a cycle begins every hour, for a day. The plan is made as recrawl plan makes it. robots.txt is
+    obeyed, no host gets more than its share, nothing is fetched from addresses that are not public. Ctrl-C ends the crawl and keeps
+    all visits; a second one ends it at once.
     """
     try:
         from recrawl.crawl.run import Manners
@@ -125,6 +121,7 @@ def crawl(
     from recrawl.crawl.view import View, told
     from recrawl.panel import parse_period
 
+    _check_every(asked.every)
     if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings or asked.retry_gone:
         raise typer.BadParameter(
             "--as-of, --weight, --threshold, --set and --retry-gone are for recrawl plan; see --plan"
@@ -149,7 +146,7 @@ def crawl(
         "RECRAWL_PER_SITE": asked.per_site,
         "RECRAWL_MIN_GAP": asked.min_gap,
         "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
-        "RECRAWL_EVERY": asked.every,
+        "RECRAWL_EVERY": "crawl",  # whatever the time between cycles, they are told by when they were crawled
         "RECRAWL_PLAN": plan,
         "RECRAWL_RESUME": resume,
         "RECRAWL_CONDITIONAL": conditional,
@@ -164,7 +161,7 @@ def crawl(
             manners,
             frontier=frontier,
             cycles=cycles,
-            every=parse_period(pause),
+            every=timedelta(0) if asked.every == "crawl" else parse_period(asked.every),
             watch=view.watch,
             between=view.begin,
         )
@@ -177,6 +174,16 @@ def crawl(
             _summary(number, stats, len(outcome.cycles))
     if not outcome.cycles:
         note("nothing was fetched")
+
+
+def _check_every(every: str) -> None:
+    from recrawl.panel import parse_period
+
+    try:
+        if every != "crawl":
+            parse_period(every)
+    except ValueError as error:
+        raise typer.BadParameter(f"--every tells when the next cycle begins: {error}") from None
 
 
 def _frontier(

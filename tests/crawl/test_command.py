@@ -1,0 +1,135 @@
+"""``recrawl crawl`` as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from warcio.archiveiterator import ArchiveIterator
+
+from recrawl.cli import app
+from recrawl.history import History
+from recrawl.synth.living import Faults, Living, LivingWeb
+from recrawl.visits import Outcome
+
+AGENT = "Test/1.0 (+https://example.org/bot)"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[LivingWeb]:
+    with LivingWeb(Living(sites=3, pages=60, steps=40, faults=Faults(), crawl_delay=0.0)) as living:
+        yield living
+
+
+def command(*arguments: str) -> list[str]:
+    shared = ["--allow-loopback", "--user-agent", AGENT, "--host-concurrency", "4"]
+    return [sys.executable, "-m", "recrawl.cli", "crawl", *shared, *arguments]
+
+
+def ask(*arguments: str) -> list[dict[str, Any]]:
+    done = subprocess.run(command(*arguments, "--json"), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def begun(web: LivingWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A first crawl from one seed over all sites, with WARC files."""
+    folder = tmp_path_factory.mktemp("command")
+    seeds = folder / "seeds.txt"
+    seeds.write_text("\n".join(web.seeds))
+    limits = ["--pages", "50", "--depth", "2", "--delay", "0", "--warc", str(folder / "warc")]
+    (told,) = ask("--seeds", str(seeds), "--history", str(folder / "history"), *limits)
+    assert told["fetched"] > 40
+    assert told["visits"] == told["written"] <= 50 + told["redirects"]
+    return folder
+
+
+def test_a_first_crawl_is_a_history_and_warc_files_that_others_read(begun: Path) -> None:
+    timeline = History.open(begun / "history").timeline
+    assert timeline.n_visits == len(timeline.pages) > 40
+    files = list((begun / "warc").iterdir())
+    assert [path.name.endswith(".warc.gz") for path in files] == [True]
+    with files[0].open("rb") as stream:
+        archived = {
+            record.rec_headers.get_header("WARC-Target-URI")
+            for record in ArchiveIterator(stream, check_digests="raise")
+            if record.rec_type == "response" and record.content_stream().read() is not None
+        }
+    answered = timeline.page[timeline.outcome == Outcome.OK]
+    assert set(History.open(begun / "history").urls_of(answered).to_pylist()) <= archived
+
+
+def test_cycles_follow_each_other(begun: Path) -> None:
+    told = ask("--budget", "5", "--delay", "0", "--cycles", "2", "--every", "1s", "--history", str(begun / "history"))
+    assert [cycle["planned"] for cycle in told] == [5, 5]
+    assert [cycle["ended"] for cycle in told] == ["finished"] * 2
+    assert told[1]["not_modified"] > 0
+    assert all(cycle["hints_read"] >= 0 for cycle in told)
+
+
+def test_a_person_reads_what_happened(begun: Path) -> None:
+    plain = command("--budget", "5", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
+    done = subprocess.run(plain, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "5 visits in" in done.stdout
+    assert "new links" in done.stdout
+
+
+def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_goes_on(begun: Path) -> None:
+    history = begun / "history"
+    slow = command(
+        "--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--history", str(history)
+    )
+    before = History.open(history).timeline.n_visits
+    process = subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while History.open(history).timeline.n_visits == before and time.monotonic() < until:
+        time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "ended early" in out
+    fetched = History.open(history).timeline.n_visits - before
+    assert 0 < fetched < 30
+    (told,) = ask("--budget", "30", "--delay", "0", "--no-hints", "--history", str(history))
+    assert told["planned"] == 30 - fetched
+    assert told["ended"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--budget", "5"], "Missing option '--user-agent'"),
+        (["--user-agent", "bot"], "how to reach you"),
+        (["--user-agent", AGENT, "--seeds", "nowhere.txt"], "neither a URL"),
+        (["--user-agent", AGENT, "--every", "soon"], "is no period"),
+        (["--user-agent", AGENT, "--as-of", "2026-01-01T00:00Z"], "for recrawl plan"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(arguments: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECRAWL_USER_AGENT", raising=False)
+    result = CliRunner().invoke(app, ["crawl", *arguments])
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.replace("│", " ").split())
+
+
+def test_without_scrapy_one_sentence_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.py").write_text("raise ModuleNotFoundError('no', name='scrapy')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "recrawl.cli", "crawl", "--user-agent", AGENT],
+        capture_output=True, text=True, env=environment, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "recrawl[crawl]" in done.stderr
+    assert "Traceback" not in done.stderr
