@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from recrawl.cli import app
 from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.plan.explain import explain
@@ -131,3 +134,12 @@ def test_for_content_a_hint_counts_by_its_probability(history: History) -> None:
     plan = make(history, named("round-robin"), Request(2, goal="content"), NOW)
     assert plan.url[0].as_py() == url("honest", 4)
     assert plan.gain[0] > 0.9
+
+
+def test_info_tells_what_hints_were_worth(history: History) -> None:
+    result = CliRunner().invoke(app, ["info", "--history", str(history.store.folder), "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)["hints"]["sitemap"]
+    assert (told["judged_hosts"], told["proven_hosts"]) == (2, 1)
+    assert 0.3 * told["hinted"] < told["right"] < 0.6 * told["hinted"]  # a third of the liar's, all of the honest one's
+    assert "sitemaps: 2 hosts" in CliRunner().invoke(app, ["info", "--history", str(history.store.folder)]).stdout

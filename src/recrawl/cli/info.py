@@ -18,7 +18,7 @@ from recrawl.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from recrawl.history import Summary
+    from recrawl.history import History, Summary
 
 BARS = " ▁▂▃▄▅▆▇█"
 MEANING = {
@@ -41,10 +41,31 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
     with working("counting"):
         found = summary(opened)
     sizes = opened.store.size_in_bytes()
+    hints = _hints(opened)
     if json:
-        print_json({**found.as_dict(), "bytes": sizes})
+        print_json({**found.as_dict(), "bytes": sizes, "hints": hints})
     else:
         _print(found, sum(sizes.values()))
+        for kind, row in hints.items():
+            console().print(
+                f"{kind}s: {row['judged_hosts']:,} hosts with visits that can be compared with what they said, believed on "
+                f"{row['proven_hosts']:,}; {row['right']:,} of {row['hinted']:,} hints were right"
+            )
+
+
+def _hints(history: History) -> dict[str, dict[str, int]]:
+    """What sitemaps and feeds said, and how far it was right."""
+    from recrawl.plan.hinted import worths_of
+
+    return {
+        one.kind: {
+            "judged_hosts": int((one.n_visits > 0).sum()),
+            "proven_hosts": int(one.is_proven.sum()),
+            "hinted": int(one.n_hinted.sum()),
+            "right": int(one.n_right.sum()),
+        }
+        for one in worths_of(history)
+    }
 
 
 def _print(found: Summary, n_bytes: int) -> None:

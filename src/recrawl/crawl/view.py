@@ -23,12 +23,12 @@ class View:
         self.crawler: Any = None
         self.cycle = 0
         self._started = time.monotonic()
-        shown = console.is_terminal and not quiet
-        self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4) if shown else None
         self._bar = Progress(
             TextColumn("cycle {task.fields[cycle]}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         )
         self._task = self._bar.add_task("", total=None, cycle=1)
+        shown = console.is_terminal and not quiet
+        self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4) if shown else None
 
     def __enter__(self) -> Self:
         if self._live is not None:

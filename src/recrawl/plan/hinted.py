@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,9 @@ from recrawl.history.hints import HINTS
 from recrawl.plan.goals import Goal
 from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, moment
 from recrawl.policies.select import take
+from recrawl.urls import host as host_of
 from recrawl.visits import Outcome
+from recrawl.world import named_pages
 
 KINDS = ("sitemap", "feed")
 LARGEST_SHARE = 0.5  #: of a budget that may go to hinted pages: hints must not starve what they do not name
@@ -38,45 +41,50 @@ def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hint
 
     `host` numbers the hosts of the pages, `last_visit` is in microseconds. Of a history as of some time nothing read later counts.
     """
-    where = (
-        None if history.until is None else pc.field("read_at") <= pa.scalar(history.until, pa.timestamp("us", "UTC"))
-    )
-    rows = HINTS.read(history.store.folder, where)
-    if not rows.num_rows:
-        return None
-    probability, reason = np.full(len(page), np.nan), [""] * len(page)
+    probability, reason, any_told = np.full(len(page), np.nan), [""] * len(page), False
+    for told in _told(history, page, host):
+        any_told = True
+        newest = np.full(len(page), np.iinfo(np.int64).min)
+        np.maximum.at(newest, told.row, told.changed_at)
+        for i in np.flatnonzero((newest > last_visit) & told.worths.is_proven[host]).tolist():
+            likely = float(told.worths.probability(host[i : i + 1], np.array([True]))[0])
+            if not likely <= probability[i]:
+                probability[i], reason[i] = likely, told.worths.reason(int(host[i]), moment(int(newest[i])))
+    return Hints(probability, reason) if any_told else None
+
+
+def worths_of(history: History) -> list[Worths]:
+    """The record of each kind of source on every host of the history."""
+    if not HINTS.read(history.store.folder).num_rows or not history.timeline.n_visits:
+        return []
+    page, _, host, _ = named_pages(history, history.timeline.pages)
+    return [told.worths for told in _told(history, page, host)]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the sources of one kind said of some pages, and what that is worth."""
+
+    worths: Worths
+    row: Ints  # of the pages
+    changed_at: Ints
+
+
+def _told(history: History, page: Ints, host: Ints) -> Iterator[_Told]:
+    until = None if history.until is None else pa.scalar(history.until, pa.timestamp("us", "UTC"))
+    rows = HINTS.read(history.store.folder, None if until is None else pc.field("read_at") <= until)
+    order = np.argsort(page) if rows.num_rows else page
     for kind in KINDS:
         told = rows.filter(pc.equal(rows["kind"], kind))
-        if told.num_rows:
-            _add(kind, told, history, page, host, last_visit, probability, reason)
-    return Hints(probability, reason)
-
-
-def _add(
-    kind: str,
-    rows: pa.Table,
-    history: History,
-    page: Ints,
-    host: Ints,
-    last_visit: Ints,
-    probability: Floats,
-    reason: list[str],
-) -> None:
-    order = np.argsort(page)
-    claimed = rows.filter(pc.and_(pc.is_valid(rows["page"]), pc.is_valid(rows["changed_at"])))
-    ids = claimed["page"].to_numpy()
-    at = np.minimum(np.searchsorted(page[order], ids), len(page) - 1)
-    known = page[order][at] == ids
-    row_of, ids = order[at][known], ids[known]
-    read_at, changed_at = (_us(claimed[name])[known] for name in ("read_at", "changed_at"))
-    worths = _worths(kind, rows, history, page[order], host[order], Claims(ids, read_at, changed_at))
-    newest = np.full(len(page), np.iinfo(np.int64).min)
-    np.maximum.at(newest, row_of, changed_at)
-    hinted = newest > last_visit
-    for i in np.flatnonzero(hinted & worths.is_proven[host]).tolist():
-        likely = float(worths.probability(host[i : i + 1], np.array([True]))[0])
-        if not likely <= probability[i]:
-            probability[i], reason[i] = likely, worths.reason(int(host[i]), moment(int(newest[i])))
+        if not told.num_rows:
+            continue
+        claimed = told.filter(pc.and_(pc.is_valid(told["page"]), pc.is_valid(told["changed_at"])))
+        ids = claimed["page"].to_numpy()
+        at = np.minimum(np.searchsorted(page[order], ids), len(page) - 1)
+        known = page[order][at] == ids
+        read_at, changed_at = (_us(claimed[name])[known] for name in ("read_at", "changed_at"))
+        claims = Claims(ids[known], read_at, changed_at)
+        yield _Told(_worths(kind, told, history, page[order], host[order], claims), order[at][known], changed_at)
 
 
 def _worths(kind: str, rows: pa.Table, history: History, page: Ints, host: Ints, claims: Claims) -> Worths:
@@ -94,8 +102,6 @@ def _worths(kind: str, rows: pa.Table, history: History, page: Ints, host: Ints,
 
 def _numbered(history: History, page: Ints, host: Ints, names: pa.Array) -> Ints:
     """The numbers of hosts by their names; -1 where no page is on them."""
-    from recrawl.urls import host as host_of
-
     _, first = np.unique(host, return_index=True)
     known = [host_of(url) for url in history.urls_of(page[first]).to_pylist()]
     found = pc.index_in(names, pa.array(known, pa.string())).fill_null(-1).to_numpy()

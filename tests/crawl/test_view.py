@@ -1,0 +1,52 @@
+import io
+from types import SimpleNamespace
+from typing import Any
+
+from rich.console import Console
+
+from recrawl.crawl.view import View, failures, told
+
+STATS: dict[str, Any] = {
+    "recrawl/planned": 40,
+    "recrawl/visits": 12,
+    "recrawl/fetched": 7,
+    "recrawl/not_modified": 4,
+    "recrawl/failed": 1,
+    "recrawl/failed/timeout": 1,
+    "recrawl/expected_new_links": 31.4,
+    "recrawl/new_links": 9,
+}
+
+
+def shown(terminal: bool, quiet: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=110)
+    with View(console, quiet) as view:
+        view.begin(0)
+        view.watch(SimpleNamespace(stats=SimpleNamespace(get_stats=lambda: STATS)))
+        assert view.render() is not None
+    return out.getvalue()
+
+
+def test_a_terminal_shows_what_was_fetched_found_and_failed() -> None:
+    text = shown(terminal=True)
+    for part in ("cycle 1", "12/40", "7 fetched, 4 unchanged, 0 gone", "9 new links of 31 expected", "1 timeout"):
+        assert part in text, part
+
+
+def test_a_file_and_a_machine_get_no_live_view() -> None:
+    assert shown(terminal=False) == ""
+    assert shown(terminal=True, quiet=True) == ""
+
+
+def test_the_commonest_failures_come_first() -> None:
+    kinds = {f"recrawl/failed/kind {i}": i for i in range(1, 9)}
+    text = failures(STATS | kinds)
+    assert text.startswith("8 kind 8, 7 kind 7")
+    assert text.endswith("and 4 other kinds")
+
+
+def test_a_crawl_that_did_nothing_is_told_as_zeros() -> None:
+    found = told({})
+    assert found["visits"] == found["new_links"] == 0
+    assert found["ended"] == "running"
