@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import slow_experts as slow
 from experts.test_against_slow import N_PAGES, N_TRAIN, made_up
@@ -120,3 +122,20 @@ def test_pages_that_hardly_alternate_and_short_histories_are_named() -> None:
     late[:, N_TRAIN - 1 :] = -1
     with pytest.raises(NotEnoughData, match="nothing can be judged"):
         evaluate_contents(contents, late, SETTINGS)
+
+
+def test_a_classifier_takes_the_place_of_the_machines_everywhere() -> None:
+    contents, change, _ = made_up(11)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    found = evaluate_contents(contents, change, replace(SETTINGS, classifier=tree))
+    usual = evaluate_contents(contents, change, SETTINGS)
+    for part in ("settings", "combining"):
+        ours, theirs = rows(found, part), rows(usual, part)
+        assert ours.keys() == theirs.keys()
+        assert any(ours[key]["accuracy"] != theirs[key]["accuracy"] for key in ours)
+    same = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=1.0, tol=1e-5)
+    machines = rows(
+        evaluate_contents(contents, change, replace(SETTINGS, classifier=same, parts=("settings",))), "settings"
+    )
+    for key, row in rows(usual, "settings").items():
+        assert machines[key]["accuracy"] == pytest.approx(row["accuracy"], abs=0.01)

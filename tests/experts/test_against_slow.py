@@ -109,6 +109,16 @@ def test_any_classifier_may_take_the_place_of_the_machine(both: tuple[Examples, 
     examples, pages, setting = both
     told = learn.by_classifier(slow.svm(), examples.matrix(3, 1), examples.label(3), N_TRAIN, examples.sigma)
     assert_agree(told, slow.expert_opinion(pages, 3, 1, setting))
+    learners = learn.Classifier(slow.svm(), N_TRAIN), MACHINE
+    weights = np.array([0.5, 0.25])
+    for one, other in (
+        [learn.single_expert(examples, 3, learner) for learner in learners],
+        [learn.related_experts(examples, 2, [0, 4], weights, 1.0, learner) for learner in learners],
+        [learn.relational_union(examples, 2, [0, 4], learner) for learner in learners],
+    ):
+        assert (one > 0).any()
+        np.testing.assert_array_equal(np.isnan(one), np.isnan(other))
+        np.testing.assert_array_equal(one > 0, other > 0)
 
 
 def test_the_frequency_is_that_of_the_known_labels(both: tuple[Examples, slow.Pages, slow.Setting]) -> None:

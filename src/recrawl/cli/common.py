@@ -87,6 +87,17 @@ MinShareOption = Annotated[
 HISTORY = "./history"
 
 
+def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The names given with an option, with commas between; an unknown one is wrong usage."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise typer.BadParameter(
+            f"{option} {unknown[0] if unknown else text!r} is not known; choose from {', '.join(known)}"
+        )
+    return names
+
+
 def open_history(folder: str, as_of: str | None = None) -> Any:
     """The history that a command reads, as it was known at `as_of`."""
     from recrawl.errors import BadRecord

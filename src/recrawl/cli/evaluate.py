@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import fields
+from typing import Annotated
 
 import typer
 
-from recrawl.cli import evaluate_experts as experts_options
+from recrawl.cli import evaluate_experts, evaluate_updates
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
     HistoryOption,
     JsonOption,
     SeedOption,
-    checked_period,
     checked_rounds,
+    chosen,
     console,
     note,
     open_history,
     print_json,
     steps,
 )
+from recrawl.cli.evaluate_experts import ExpertOptions
+from recrawl.cli.evaluate_updates import UpdateOptions
+from recrawl.cli.grouped import with_options
 
 METHODS = ("outlinks", "history-aware", "experts")
-HISTORY_AWARE = "Of --method history-aware"
 #: The options that not every method takes.
 OWN = {
     "outlinks": (
         "min_share", "rounds", "links", "parts", "split", "quick", "repeat", "papers_rate", "trees", "related", "neighbours",
         "trusted",
     ),
-    "history-aware": ("windows", "thetas", "ahead", "since", "until", "level", "estimator", "updates"),
-    "experts": (
-        "min_share", "parts", "change", "train", "trains", "experts", "numbers", "choose", "reselect", "window", "ahead_rounds",
-        "alpha", "word_scale", "c", "models", "pages",
-    ),
+    "history-aware": tuple(field.name for field in fields(UpdateOptions)),
+    "experts": ("min_share", "parts", *(field.name for field in fields(ExpertOptions))),
 }  # fmt: skip
 PARTS = "features, history, importance, correlation, maps, rankings, counts"
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("evaluate")(evaluate)
+    app.command("evaluate")(with_options(evaluate))
 
 
 def checked_every(text: str | None) -> str | None:
@@ -91,7 +91,7 @@ def evaluate(
     ] = "internal,external",
     parts: Annotated[
         str | None,
-        typer.Option("--parts", help=f"What to evaluate: {PARTS}; of experts: {experts_options.PARTS}. Default: all."),
+        typer.Option("--parts", help=f"What to evaluate: {PARTS}; of experts: {evaluate_experts.PARTS}. Default: all."),
     ] = None,
     split: Annotated[
         str,
@@ -117,63 +117,9 @@ def evaluate(
         list[str] | None,
         typer.Option("--trusted", metavar="URL", help="A page or host that TrustRank starts from; repeat it."),
     ] = None,
-    windows: Annotated[
-        str, typer.Option("--windows", help="Weeks of history to try.", rich_help_panel=HISTORY_AWARE)
-    ] = "1-12",
-    thetas: Annotated[
-        str, typer.Option("--thetas", help="Thresholds on the probability of an update.", rich_help_panel=HISTORY_AWARE)
-    ] = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1",
-    ahead: Annotated[
-        str,
-        typer.Option(
-            "--ahead",
-            metavar="PERIOD",
-            help="Updates within this time are to be told.",
-            callback=checked_period,
-            rich_help_panel=HISTORY_AWARE,
-        ),
-    ] = "7d",
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="Evaluate from then on; earlier visits still count as history.",
-            rich_help_panel=HISTORY_AWARE,
-        ),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Evaluate until then.", rich_help_panel=HISTORY_AWARE)
-    ] = None,
-    level: Annotated[
-        str,
-        typer.Option("--level", help="page, or site: all pages of a host at depth ≤ 2.", rich_help_panel=HISTORY_AWARE),
-    ] = "page",
-    estimator: Annotated[
-        str, typer.Option("--estimator", help="simple, regular or maximum-likelihood.", rich_help_panel=HISTORY_AWARE)
-    ] = "maximum-likelihood",
-    updates: Annotated[
-        str,
-        typer.Option(
-            "--updates",
-            help="When an update was: 'interpolated', halfway to the visit before, or 'observed'.",
-            rich_help_panel=HISTORY_AWARE,
-        ),
-    ] = "interpolated",
-    change: experts_options.ChangeOption = "significant",
-    train: experts_options.TrainOption = 50,
-    trains: experts_options.TrainsOption = "30,50,70,90,120",
-    experts: experts_options.ExpertsOption = 20,
-    numbers: experts_options.NumbersOption = "1,2,5,10,15,20,30",
-    choose: experts_options.ChooseOption = "cross-correlation",
-    reselect: experts_options.ReselectOption = None,
-    window: experts_options.WindowOption = 1,
-    ahead_rounds: experts_options.AheadRoundsOption = 1,
-    alpha: experts_options.AlphaOption = 0.3,
-    word_scale: experts_options.WordScaleOption = 1.0,
-    c: experts_options.COption = "1",
-    models: experts_options.ModelsOption = 10,
-    pages: experts_options.PagesOption = None,
+    *,
+    updated: UpdateOptions,
+    watched: ExpertOptions,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -191,24 +137,7 @@ def evaluate(
     chosen_method = chosen("--method", method, METHODS)[0]
     _refuse_options_of_others(context, chosen_method)
     if chosen_method == "history-aware":
-        from recrawl.cli import evaluate_updates
-        from recrawl.experiments.captures import LEVELS
-        from recrawl.experiments.updates import UPDATES, UpdateSettings
-        from recrawl.panel import parse_period
-        from recrawl.rates import ESTIMATORS
-
-        wanted = UpdateSettings(
-            windows=evaluate_updates.parse_windows(windows),
-            thetas=evaluate_updates.parse_thetas(thetas),
-            ahead=parse_period(ahead),
-            every=every or "crawl",
-            level=chosen("--level", level, LEVELS)[0],
-            estimator=chosen("--estimator", estimator, tuple(ESTIMATORS))[0],
-            updates=chosen("--updates", updates, UPDATES)[0],
-            since=evaluate_updates.parse_moment("--from", since),
-            until=evaluate_updates.parse_moment("--until", until),
-            seed=seed,
-        )
+        wanted = updated.settings(every or "crawl", seed)
         evaluate_updates.run(history, as_of, wanted, out, json)
         return
     if every == "visits":
@@ -216,31 +145,8 @@ def evaluate(
             f"--every visits is for --method history-aware; --method {chosen_method} goes from round to round"
         )
     if chosen_method == "experts":
-        from recrawl.experiments.experts import PARTS as EXPERT_PARTS
-        from recrawl.experiments.experts import ExpertSettings
-        from recrawl.experts.selection import METHODS as CHOICES
-
-        asked = ExpertSettings(
-            every=every or "1d",
-            notion=experts_options.checked_change(change),
-            parts=chosen("--parts", parts, EXPERT_PARTS) if parts is not None else EXPERT_PARTS,
-            n_train=train,
-            n_trains=experts_options.checked_lengths(train, trains, ahead_rounds),
-            k=experts,
-            ks=experts_options.parse_counts("--numbers", numbers),
-            method=chosen("--choose", choose, CHOICES)[0],
-            reselect=reselect,
-            l=window,
-            sigma=ahead_rounds,
-            alpha=alpha,
-            word_scale=word_scale,
-            cs=experts_options.parse_cs(c),
-            n_models=models,
-            min_share=0.5 if min_share is None else min_share,
-            most_pages=pages,
-            seed=seed,
-        )
-        experts_options.run(history, as_of, asked, out, json)
+        asked = watched.settings(every or "1d", parts, 0.5 if min_share is None else min_share, seed)
+        evaluate_experts.run(history, as_of, asked, out, json)
         return
     from recrawl.experiments.outlinks import evaluate as run
     from recrawl.experiments.settings import PARTS as KNOWN
@@ -295,14 +201,3 @@ def _refuse_options_of_others(context: typer.Context, method: str) -> None:
             option = next(p.opts[0] for p in context.command.params if p.name == name)
             owners = " or ".join(other for other in METHODS if name in OWN[other])
             raise typer.BadParameter(f"{option} belongs to --method {owners}")
-
-
-def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The names given with an option, with commas between; an unknown one is wrong usage."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        raise typer.BadParameter(
-            f"{option} {unknown[0] if unknown else text!r} is not known; choose from {', '.join(known)}"
-        )
-    return names

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from recrawl.cli.common import console, note, open_history, print_json
+from recrawl.cli.common import chosen, console, note, open_history, print_json
 
 if TYPE_CHECKING:
     from recrawl.experiments.experts import ExpertEvaluation, ExpertSettings
@@ -71,6 +72,81 @@ def parse_counts(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     if not counts or counts[0] < least:
         raise typer.BadParameter(f"{option} {text!r}: write whole numbers from {least} with commas between, e.g. 30,50")
     return tuple(counts)
+
+
+ExpertLearnerOption = Annotated[
+    str,
+    _option(
+        "--expert-learner",
+        "Who is taught: svm, or in its place logistic-regression, decision-tree or nearest-neighbours (slow).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ExpertOptions:
+    """The options of this method."""
+
+    change: ChangeOption = "significant"
+    train: TrainOption = 50
+    trains: TrainsOption = "30,50,70,90,120"
+    experts: ExpertsOption = 20
+    numbers: NumbersOption = "1,2,5,10,15,20,30"
+    choose: ChooseOption = "cross-correlation"
+    reselect: ReselectOption = None
+    window: WindowOption = 1
+    ahead_rounds: AheadRoundsOption = 1
+    alpha: AlphaOption = 0.3
+    word_scale: WordScaleOption = 1.0
+    c: COption = "1"
+    expert_learner: ExpertLearnerOption = "svm"
+    models: ModelsOption = 10
+    pages: PagesOption = None
+
+    def settings(self, every: str, parts: str | None, min_share: float, seed: int) -> ExpertSettings:
+        """What is asked for."""
+        from recrawl.experiments.experts import PARTS as KNOWN
+        from recrawl.experiments.experts import ExpertSettings
+        from recrawl.experts.selection import METHODS
+
+        return ExpertSettings(
+            every=every,
+            notion=checked_change(self.change),
+            parts=chosen("--parts", parts, KNOWN) if parts is not None else KNOWN,
+            n_train=self.train,
+            n_trains=checked_lengths(self.train, self.trains, self.ahead_rounds),
+            k=self.experts,
+            ks=parse_counts("--numbers", self.numbers),
+            method=chosen("--choose", self.choose, METHODS)[0],
+            reselect=self.reselect,
+            l=self.window,
+            sigma=self.ahead_rounds,
+            alpha=self.alpha,
+            word_scale=self.word_scale,
+            cs=parse_cs(self.c),
+            classifier=made_learner(self.expert_learner),
+            n_models=self.models,
+            min_share=min_share,
+            most_pages=self.pages,
+            seed=seed,
+        )
+
+
+def made_learner(name: str) -> Any:
+    """A classifier of scikit-learn by name; None for the machine."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    known = {
+        "svm": None,
+        "logistic-regression": LogisticRegression(max_iter=500),
+        "decision-tree": DecisionTreeClassifier(min_samples_leaf=2, random_state=0),
+        "nearest-neighbours": KNeighborsClassifier(3),
+    }
+    if name not in known:
+        raise typer.BadParameter(f"--expert-learner {name!r}: known are {', '.join(known)}")
+    return known[name]
 
 
 def parse_cs(text: str) -> tuple[float, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import console, note, open_history, print_json, steps
+from recrawl.cli.common import checked_period, chosen, console, note, open_history, print_json, steps
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -16,6 +17,74 @@ if TYPE_CHECKING:
     from recrawl.experiments.updates import UpdateEvaluation, UpdateSettings
 
 MAX_WINDOWS = 1000
+PANEL = "Of --method history-aware"
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """The options of this method."""
+
+    windows: Annotated[str, typer.Option("--windows", help="Weeks of history to try.", rich_help_panel=PANEL)] = "1-12"
+    thetas: Annotated[
+        str, typer.Option("--thetas", help="Thresholds on the probability of an update.", rich_help_panel=PANEL)
+    ] = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
+    ahead: Annotated[
+        str,
+        typer.Option(
+            "--ahead",
+            metavar="PERIOD",
+            help="Updates within this time are to be told.",
+            callback=checked_period,
+            rich_help_panel=PANEL,
+        ),
+    ] = "7d"
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Evaluate from then on; earlier visits still count as history.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Evaluate until then.", rich_help_panel=PANEL)
+    ] = None
+    level: Annotated[
+        str,
+        typer.Option("--level", help="page, or site: all pages of a host at depth ≤ 2.", rich_help_panel=PANEL),
+    ] = "page"
+    estimator: Annotated[
+        str, typer.Option("--estimator", help="simple, regular or maximum-likelihood.", rich_help_panel=PANEL)
+    ] = "maximum-likelihood"
+    updates: Annotated[
+        str,
+        typer.Option(
+            "--updates",
+            help="When an update was: 'interpolated', halfway to the visit before, or 'observed'.",
+            rich_help_panel=PANEL,
+        ),
+    ] = "interpolated"
+
+    def settings(self, every: str, seed: int) -> UpdateSettings:
+        """What is asked for."""
+        from recrawl.experiments.captures import LEVELS
+        from recrawl.experiments.updates import UPDATES, UpdateSettings
+        from recrawl.panel import parse_period
+        from recrawl.rates import ESTIMATORS
+
+        return UpdateSettings(
+            windows=parse_windows(self.windows),
+            thetas=parse_thetas(self.thetas),
+            ahead=parse_period(self.ahead),
+            every=every,
+            level=chosen("--level", self.level, LEVELS)[0],
+            estimator=chosen("--estimator", self.estimator, tuple(ESTIMATORS))[0],
+            updates=chosen("--updates", self.updates, UPDATES)[0],
+            since=parse_moment("--from", self.since),
+            until=parse_moment("--until", self.until),
+            seed=seed,
+        )
 
 
 def parse_windows(text: str) -> tuple[float, ...]:

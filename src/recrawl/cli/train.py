@@ -68,7 +68,7 @@ def train(
 
     The model is one file, without pickle, with a card that says what it was trained on. Use it with: recrawl predict.
     """
-    from recrawl.cli.evaluate import chosen
+    from recrawl.cli.common import chosen
     from recrawl.models.learners import named
     from recrawl.models.predictor import Recipe
     from recrawl.models.predictor import train as run

@@ -54,6 +54,7 @@ class ExpertSettings:
     alpha: float = 0.3  # least share of rounds in which a page must change its behaviour
     word_scale: float = 1.0
     cs: tuple[float, ...] = (1.0,)  # C of the machines; of several, always the one that was right most often so far
+    classifier: Any = None  # any of scikit-learn's in place of the machines; None: machines
     n_models: int = 10  # of bagging and boosting
     min_share: float = 0.5  # pages known in fewer rounds are left out
     most_pages: int | None = None  # predict a random sample of so many pages
@@ -237,10 +238,8 @@ def _judged(
             told[RELATED, name, number, n] = learn.vote(said, cut)
     first = chosen[main][0][1].of(page, k)[0]
     if "combining" in parts:
-        machine = _machine(settings, n)
-        told[UNION, main, k, n] = learn.relational_union(examples, page, first, machine)
-        told[BAGGING, main, k, n] = learn.bagging(examples, page, first, machine, settings.n_models, settings.seed)
-        told[BOOSTING, main, k, n] = learn.boosting(examples, page, first, machine, settings.n_models)
+        for name, combined in _combined(examples, page, first, settings).items():
+            told[name, main, k, n] = combined
     if "history" in parts:
         experts, rank, weights = every[main]
         for length in lengths:
@@ -250,6 +249,29 @@ def _judged(
                 told[RELATED, main, k, length] = learn.vote(said, np.where(rank < k, weights, 0.0))
     shares = {m: learn.change_frequency(label, m, settings.sigma) for m in {n, *lengths}}
     return Judged(page, label, told, shares)
+
+
+def _combined(examples: Examples, page: int, experts: Sequence[int], settings: ExpertSettings) -> dict[str, Floats]:
+    """All experts' features in one learner, or in several."""
+    if settings.classifier is None:
+        machine, n_models = _machine(settings, settings.n_train), settings.n_models
+        return {
+            UNION: learn.relational_union(examples, page, experts, machine),
+            BAGGING: learn.bagging(examples, page, experts, machine, n_models, settings.seed),
+            BOOSTING: learn.boosting(examples, page, experts, machine, n_models),
+        }
+    from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+
+    common = {"n_estimators": settings.n_models, "random_state": settings.seed}
+    learners = {
+        UNION: settings.classifier,
+        BAGGING: BaggingClassifier(settings.classifier, **common),
+        BOOSTING: AdaBoostClassifier(settings.classifier, **common),
+    }
+    return {
+        name: learn.relational_union(examples, page, experts, learn.Classifier(learner, settings.n_train))
+        for name, learner in learners.items()
+    }
 
 
 def _over_time(
@@ -277,6 +299,8 @@ def _machine(settings: ExpertSettings, n_train: int) -> learn.Machine:
 def _opinions(
     examples: Examples, page: int, experts: Sequence[int], n_train: int, settings: ExpertSettings
 ) -> list[Floats]:
+    if settings.classifier is not None:
+        return list(learn.opinions(examples, page, experts, learn.Classifier(settings.classifier, n_train)))
     machines = [replace(_machine(settings, n_train), c=c) for c in settings.cs]
     label, sigma, found = examples.label(page), examples.sigma, []
     for expert in experts:

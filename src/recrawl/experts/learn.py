@@ -33,6 +33,11 @@ class Machine:
     coef0: float = 1.0
     c: float = 1.0
 
+    def ask(self, examples: Examples, page: int, others: Sequence[int]) -> Floats:
+        """What it says of a page when it looks at the features of these pages together."""
+        inner = sum((examples.inner(page, int(other)) for other in others[1:]), examples.inner(page, int(others[0])))
+        return self.decisions(inner, examples.label(page), examples.sigma)
+
     def decisions(self, inner: Floats, label: Changes, sigma: int) -> Floats:
         """Taught and asked anew at every time; `inner` are the inner products of the examples."""
         return svm.decisions(self.kernel(inner), label, self.n_train, sigma, self.c)
@@ -40,6 +45,25 @@ class Machine:
     def kernel(self, inner: Floats) -> Floats:
         """The kernel of examples whose inner products are given."""
         return svm.polynomial(inner, self.gamma, self.coef0, self.degree)
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """Any scikit-learn classifier in place of the machine, taught with the last `n_train` rounds; much slower.
+
+    For bagging and boosting wrap it in scikit-learn's own.
+    """
+
+    classifier: Any
+    n_train: int = 50
+
+    def ask(self, examples: Examples, page: int, others: Sequence[int]) -> Floats:
+        """What it says of a page when it looks at the features of these pages together."""
+        x = sparse.hstack([examples.matrix(page, int(other)) for other in others], format="csr")
+        return by_classifier(self.classifier, x, examples.label(page), self.n_train, examples.sigma)
+
+
+Learner = Machine | Classifier
 
 
 def change_frequency(label: Changes, n_train: int, sigma: int) -> Floats:
@@ -59,15 +83,14 @@ def change_frequency(label: Changes, n_train: int, sigma: int) -> Floats:
     return share
 
 
-def single_expert(examples: Examples, page: int, machine: Machine) -> Floats:
+def single_expert(examples: Examples, page: int, learner: Learner) -> Floats:
     """The page as its own expert (2D, section 5.2)."""
-    return machine.decisions(examples.inner(page, page), examples.label(page), examples.sigma)
+    return learner.ask(examples, page, [page])
 
 
-def opinions(examples: Examples, page: int, experts: Sequence[int], machine: Machine) -> Floats:
+def opinions(examples: Examples, page: int, experts: Sequence[int], learner: Learner) -> Floats:
     """What each expert says [expert, time], each taught with its own features and the label of the page."""
-    label = examples.label(page)
-    told = [machine.decisions(examples.inner(page, int(expert)), label, examples.sigma) for expert in experts]
+    told = [learner.ask(examples, page, [expert]) for expert in experts]
     return np.array(told).reshape(len(told), examples.n_rounds)
 
 
@@ -86,10 +109,10 @@ def vote(told: Floats, weight: Floats) -> Floats:
 
 
 def related_experts(
-    examples: Examples, page: int, experts: Sequence[int], weight: Floats, own_weight: float, machine: Machine
+    examples: Examples, page: int, experts: Sequence[int], weight: Floats, own_weight: float, learner: Learner
 ) -> Floats:
     """Related pages as experts, and the page itself as one (3D, section 5.3.1)."""
-    told = opinions(examples, page, [page, *experts], machine)
+    told = opinions(examples, page, [page, *experts], learner)
     return vote(told, np.append(own_weight, weight))
 
 
@@ -98,9 +121,9 @@ def union_inner(examples: Examples, page: int, experts: Sequence[int]) -> Floats
     return sum((examples.inner(page, int(expert)) for expert in experts), examples.inner(page, page))
 
 
-def relational_union(examples: Examples, page: int, experts: Sequence[int], machine: Machine) -> Floats:
+def relational_union(examples: Examples, page: int, experts: Sequence[int], learner: Learner) -> Floats:
     """One learner with the features of the page and of all its experts (section 5.3.2)."""
-    return machine.decisions(union_inner(examples, page, experts), examples.label(page), examples.sigma)
+    return learner.ask(examples, page, [page, *experts])
 
 
 def bagging(
