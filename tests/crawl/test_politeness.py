@@ -15,7 +15,7 @@ from recrawl.synth.living_http import Answer, Asked
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 DELAY = 0.2  # seconds
-LAG = 0.1  # seconds that a request may be on its way longer than another, on a machine that has much to do
+LAG = 0.3  # seconds that a request may be on its way longer than another, on a machine that has much to do
 
 # -- what Retry-After says --------------------------------------------------------------------------------------------
 

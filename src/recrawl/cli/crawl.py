@@ -11,6 +11,7 @@ import typer
 from recrawl.cli.common import ANY, JsonOption, checked_period, console, note, print_json
 from recrawl.cli.grouped import with_options
 from recrawl.cli.planning import Asked, BudgetOption
+from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
     from recrawl.crawl.frontier import Frontier
@@ -122,10 +123,10 @@ def crawl(
     from recrawl.panel import parse_period
 
     _check_every(asked.every)
-    if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings or asked.retry_gone:
-        raise typer.BadParameter(
-            "--as-of, --weight, --threshold, --set and --retry-gone are for recrawl plan; see --plan"
-        )
+    if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings:
+        raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
+    asked.check()
+    _check_files(asked.policy, asked.model, plan)
     manners = Manners(
         user_agent,
         delay,
@@ -148,6 +149,7 @@ def crawl(
         "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
         "RECRAWL_EVERY": "crawl",  # whatever the time between cycles, they are told by when they were crawled
         "RECRAWL_PLAN": plan,
+        "RECRAWL_RETRY_GONE": asked.retry_gone,
         "RECRAWL_RESUME": resume,
         "RECRAWL_CONDITIONAL": conditional,
         "RECRAWL_HINTS": hints,
@@ -174,6 +176,24 @@ def crawl(
             _summary(number, stats, len(outcome.cycles))
     if not outcome.cycles:
         note("nothing was fetched")
+    failed = [stats["recrawl/plan_failed"] for stats in outcome.cycles if "recrawl/plan_failed" in stats]
+    if failed:
+        raise RecrawlError(f"no plan could be made: {failed[-1]}")
+
+
+def _check_files(policy: str | None, model: str | None, plan: str | None) -> None:
+    """What can be known to be wrong before anything is fetched."""
+    from pathlib import Path
+
+    from recrawl.cli.policy_options import made_policies
+    from recrawl.crawl.planned import read_plan
+
+    if policy is not None and any(one.sees_future for one in made_policies(policy)):
+        raise typer.BadParameter(f"{policy} knows the future; it can only be replayed")
+    if model is not None and not Path(model).is_file():
+        raise typer.BadParameter(f"--model {model}: there is no such file; recrawl train makes one")
+    if plan is not None and plan != "none":
+        read_plan(Path(plan))
 
 
 def _check_every(every: str) -> None:
@@ -234,6 +254,8 @@ def _listed(seeds: list[str]) -> list[str]:
             raise typer.BadParameter(f"{text!r} is neither a URL (http://…) nor a file of URLs: {error}") from None
         except BadUrl as error:
             raise typer.BadParameter(f"{text!r}: {error}") from None
+    if not found:
+        raise typer.BadParameter(f"{', '.join(seeds)} names no URL")
     return list(dict.fromkeys(found))
 
 
@@ -263,4 +285,5 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
             markup=False,
         )
     if found["ended"] != "finished":
-        screen.print(f"ended early: {found['ended']}; the next crawl goes on with what was not fetched", markup=False)
+        onward = "; the next crawl goes on with what was not fetched" if found["planned"] else ""
+        screen.print(f"ended early: {found['ended']}{onward}", markup=False)

@@ -126,7 +126,7 @@ class Asked:
 
     def situation(self, budget: str) -> tuple[History, Situation, datetime, Request]:
         """What every command that plans begins with."""
-        self._check()
+        self.check()
         opened: History = open_history(self.history, self.as_of)
         situation = _foreseen(opened, self.model) if self.model else self._surveyed(opened)
         return opened, situation, opened.until or datetime.now(UTC), self._request(budget, len(situation.pages))
@@ -149,7 +149,7 @@ class Asked:
             change=self.change,
         )
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse what contradicts itself before anything is read."""
         by_policy = self.policy or self.settings
         if self.model and by_policy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,6 +42,7 @@ class Archive:
         except OSError as error:
             logger.error("no more is written to WARC files: %s", error)
             self.session.stats.inc_value("recrawl/archive_failed")
+            self.closed("failed")
             self.writer = None
         return response
 
@@ -64,7 +66,8 @@ class Archive:
     def closed(self, reason: str) -> None:
         """Finish the last file."""
         if self.writer is not None:
-            self.writer.close()
+            with suppress(OSError):
+                self.writer.close()
 
 
 def _request_head(request: Request) -> bytes:

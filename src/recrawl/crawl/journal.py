@@ -23,6 +23,7 @@ from recrawl.urls import canonical
 from recrawl.visits import Visit
 
 KEPT = 20_000  #: visits that wait for a history that cannot be written; more go to a file
+MANY = 500_000  #: new links that are held as a set
 _NOT_WRITTEN = ("base", "html")  # links are written in full instead
 
 
@@ -227,4 +228,8 @@ class KnownLinks:
         new = shown[self._known[at] != shown] if len(self._known) else shown
         before = len(self._recent)
         self._recent.update(new.tolist())
-        return len(self._recent) - before
+        n_new = len(self._recent) - before
+        if len(self._recent) > MANY:  # an array takes a tenth of the memory
+            self._known = np.union1d(self._known, np.fromiter(self._recent, np.int64, len(self._recent)))
+            self._recent.clear()
+        return n_new

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from recrawl.change import notion_or_any
-from recrawl.crawl.settings import Options, share_or_number
+from recrawl.crawl.settings import BadSetting, Options, share_or_number
 from recrawl.errors import BadSource, BadUrl, HistoryError, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
@@ -27,6 +29,8 @@ from recrawl.policies import Policy, named
 from recrawl.policies.base import microseconds
 from recrawl.urls import canonical
 
+FORBIDDEN = "forbidden by robots.txt"  #: how the note of such a visit begins
+FORBIDDEN_FOR = timedelta(days=7)
 STATE = "crawl.json"  #: in the history's directory: which plan a crawl is at, until it is finished
 Note = Callable[[str], None]
 
@@ -96,6 +100,8 @@ def read_plan(path: Path) -> Planned:
             continue
         try:
             row = orjson.loads(line) if line.lstrip().startswith("{") else {"url": line.strip()}
+            if not isinstance(row.get("rank", 0), int):
+                del row["rank"]
             told.setdefault(canonical(row["url"]), row)
         except (ValueError, KeyError, TypeError) as error:
             raise BadSource(f"{path} line {number} is neither a URL nor a planned page: {error}") from None
@@ -111,10 +117,22 @@ def _made(history: History, options: Options, now: datetime, note: Note) -> Plan
         min_gap=parse_period(options.min_gap) if options.min_gap else timedelta(0),
         exclude=options.exclude,
         every=options.every,
+        retry_gone=options.retry_gone,
+        forbidden=_forbidden(history, now),
         goal=options.goal,  # type: ignore[arg-type]  # checked when it was read
         change=options.change,
     )
     return chosen(situation, request, now)
+
+
+def _forbidden(history: History, now: datetime) -> NDArray[np.int64]:
+    """Pages that robots.txt forbade when they were last planned: no server was asked, and for a while none will be."""
+    timeline = history.timeline
+    newest = timeline.page_start[1:] - 1
+    notes = pc.fill_null(pc.starts_with(timeline.rows["note"].combine_chunks(), FORBIDDEN), False)
+    lately = timeline.at[newest] > microseconds(now - FORBIDDEN_FOR)
+    found: NDArray[np.int64] = timeline.pages[np.asarray(notes)[newest] & lately]
+    return found
 
 
 def _situation(history: History, options: Options, note: Note) -> Situation:
@@ -127,7 +145,12 @@ def _situation(history: History, options: Options, note: Note) -> Situation:
 
 def _policy(history: History, options: Options, note: Note) -> Policy:
     if options.policy is not None:
-        return named(options.policy)
+        policy = named(options.policy)
+        if policy.sees_future:
+            raise BadSetting(
+                "policy", options.policy, "a policy that does not know the future; this one can only be replayed"
+            )
+        return policy
     if options.goal == "both":
         return ForBoth()
     default = default_policy(history, options.every, options.goal)  # type: ignore[arg-type]

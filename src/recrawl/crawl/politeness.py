@@ -35,7 +35,9 @@ class Politeness:
         return cls(crawler)
 
     def process_request(self, request: Request, spider: Any = None) -> None:
-        """Leave hosts alone that asked for it."""
+        """Leave hosts alone that asked for it, and let everybody else wait in the queue of their own host."""
+        # A redirect comes with the slot of the host that sent it on: there it would escape the delays of its target.
+        request.meta.pop("download_slot", None)
         why = self.closed.get(_host(request))
         if why:
             raise IgnoreRequest(why)

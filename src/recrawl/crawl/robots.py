@@ -20,6 +20,7 @@ from recrawl.crawl.record import reason
 from recrawl.crawl.session import Session, logger
 from recrawl.parse import as_utf8
 
+MAX_KEPT = 10_000  #: hosts whose rules are kept in memory
 MAX_BYTES = 500 << 10  #: RFC 9309, 2.5: at least so much is read
 MAX_AGE = timedelta(hours=24)  #: RFC 9309, 2.4
 MAX_AGE_UNREACHABLE = timedelta(minutes=30)  #: then it is asked again whether robots.txt can be reached
@@ -142,6 +143,8 @@ class Robots:
             self._asked[origin] = Deferred()
             try:
                 self.kept[key] = await self._read(origin)
+                if len(self.kept) > MAX_KEPT:
+                    del self.kept[next(iter(self.kept))]
             finally:
                 self._asked.pop(origin).callback(None)
         self._slow_down(parts.hostname or "", self.kept[key])
@@ -196,5 +199,9 @@ def product(agent: str) -> str:
 
     >>> product("Webwatch/2.1 (+https://e.org/bot; bot@e.org)")
     'Webwatch'
+    >>> product("Mozilla/5.0 (compatible; Webwatch/2.1; +https://e.org/bot)")
+    'Webwatch'
     """
-    return agent.split("/")[0].split()[0] if agent.split() else "*"
+    plain = agent.partition("compatible;")[2] or agent
+    token = re.match(r"\s*([A-Za-z_-]+)", plain)
+    return token[1] if token else "*"

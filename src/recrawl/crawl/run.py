@@ -70,7 +70,6 @@ OWN: dict[str, Any] = {
     "MEMUSAGE_ENABLED": False,
     "HTTPCACHE_ENABLED": False,
     "HTTPPROXY_ENABLED": False,  # a proxy would look names up, and nobody could check what it found
-    "DOWNLOAD_VERIFY_CERTIFICATES": True,
     "DOWNLOAD_FAIL_ON_DATALOSS": False,  # recorded as cut short
     "LOG_ENABLED": False,
 }
@@ -100,7 +99,7 @@ def crawl(
     seeds. `every`: from the start of a cycle to that of the next. `watch` is told each crawler before it starts, `between` each
     cycle before it begins.
     """
-    process = CrawlerProcess({**OWN, **_resolver(), **manners.settings(), **settings})
+    process = CrawlerProcess({**OWN, **_by_version(), **manners.settings(), **settings})
     outcome = Outcome()
 
     @inlineCallbacks
@@ -126,10 +125,15 @@ def crawl(
     return outcome
 
 
-def _resolver() -> dict[str, str]:
-    """Who looks host names up; Scrapy 2.19 gave the setting another name."""
-    name = "TWISTED_DNS_RESOLVER" if hasattr(default_settings, "TWISTED_DNS_RESOLVER") else "DNS_RESOLVER"
-    return {name: "recrawl.crawl.resolver.PublicOnlyResolver"}
+def _by_version() -> dict[str, Any]:
+    """Who looks host names up and who checks certificates: settings that have other names before Scrapy 2.19."""
+    resolver = "TWISTED_DNS_RESOLVER" if hasattr(default_settings, "TWISTED_DNS_RESOLVER") else "DNS_RESOLVER"
+    found: dict[str, Any] = {resolver: "recrawl.crawl.resolver.PublicOnlyResolver"}
+    if hasattr(default_settings, "DOWNLOAD_VERIFY_CERTIFICATES"):
+        return found | {"DOWNLOAD_VERIFY_CERTIFICATES": True}
+    return found | {
+        "DOWNLOADER_CLIENTCONTEXTFACTORY": "scrapy.core.downloader.contextfactory.BrowserLikeContextFactory"
+    }
 
 
 def _wait(seconds: float) -> Deferred[None]:

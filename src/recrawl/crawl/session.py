@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from recrawl.crawl.hint_rows import feeds_of, keep_feeds
@@ -34,20 +34,22 @@ class Stats(Protocol):
 class Session:
     """What one crawl reads from its history and writes into it."""
 
-    _of: ClassVar[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
-
     @classmethod
     def of(cls, crawler: Any) -> Session:
         """The session of a crawler: one, whichever of its parts asks first."""
-        if crawler not in cls._of:
-            cls._of[crawler] = cls(Options.from_settings(crawler.settings), crawler.stats)
-        return cls._of[crawler]
+        found = getattr(crawler, "_recrawl_session", None)  # on the crawler itself, so that it goes with it
+        if found is None:
+            found = crawler._recrawl_session = cls(Options.from_settings(crawler.settings), crawler.stats)
+        session: Session = found
+        return session
 
     def __init__(self, options: Options, stats: Stats) -> None:
         self.options, self.stats = options, stats
         self.history = History.create(options.history)
         self.journal = Journal(self.history, self._written)
         self.plan = Planned()
+        self.notes: list[str] = []
+        self.plan_failure: str | None = None  # why there is no plan
         self.validators: Validators | None = None
         self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()  # requests that became visits
         self._clock: Callable[[], datetime] = options.clock or (lambda: datetime.now(UTC))
@@ -61,12 +63,17 @@ class Session:
     def begin(self) -> Planned:
         """Plan, and learn what conditional requests need; takes a while, so it is called in a thread."""
         history = History.open(self.history.store.folder)
-        self.plan = planned(history, self.options, self.now(), logger.info)
+        self.plan = planned(history, self.options, self.now(), self.note)
         if self.options.conditional and self.plan.urls:
             self.validators = Validators(history)
         self.stats.set_value("recrawl/planned", len(self.plan.urls))
         self.stats.set_value("recrawl/expected_new_links", round(self.plan.expected, 3))
         return self.plan
+
+    def note(self, text: str) -> None:
+        """Something a person should know of the plan."""
+        logger.info("%s", text)
+        self.notes.append(text)
 
     def headers(self, url: str) -> Headers:
         """Validators for a request, but for the few that are fetched in full to find out who lies."""

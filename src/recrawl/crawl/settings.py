@@ -35,6 +35,7 @@ class Options:
     per_site: int | None = _setting(None, "At most so many planned pages of one registered domain.")
     min_gap: str | None = _setting(None, "No page sooner after its last visit, such as 6h.")
     exclude: tuple[str, ...] = _setting((), "No planned URL that begins so, or fits so (*, ?).")
+    retry_gone: bool = _setting(False, "Also plan pages that answered 404 or 410.")
     every: str = _setting("crawl", "What a cycle is when learning from the past: crawl, or a period such as 1d.")
     plan: str | None = _setting(
         None, "A file with a plan, or with URLs one a line, to take instead of making one; none: no plan."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+from urllib.parse import urljoin
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from scrapy.http import Request, Response
@@ -19,6 +20,7 @@ from recrawl.crawl.hint_rows import Row, keep
 from recrawl.crawl.robots import download
 from recrawl.crawl.session import Session, logger
 from recrawl.crawl.sitemaps import Entry, read_sitemap
+from recrawl.crawl.versions import in_thread
 from recrawl.errors import BadSource, RecrawlError
 from recrawl.history import History
 from recrawl.history.hints import HINTS
@@ -28,6 +30,8 @@ from recrawl.urls import host, page_id
 MAX_HOSTS = 200  #: read in a cycle: those with most pages first
 MIN_PAGES = 5  #: of a host: with fewer there is nothing to learn what its hints are worth from
 MAX_CHILDREN = 20  #: sitemaps of an index that are read: those that changed last
+MAX_FEEDS = 3  #: of a host: those that most pages name, which leaves the feed of each single page out
+MAX_SECONDS = 300.0  #: for all hints of a cycle; what did not come by then is read in the next
 AT_ONCE = 8
 
 
@@ -61,11 +65,9 @@ class Known:
 
 def _newest(rows: pa.Table) -> dict[tuple[str, int], int]:
     """The latest time of change that each kind of source gave each page, in microseconds."""
-    newest: dict[tuple[str, int], int] = {}
-    times = rows["changed_at"].cast(pa.int64()).to_numpy()
-    for i in np.argsort(times).tolist():
-        newest[rows["kind"][i].as_py(), rows["page"][i].as_py()] = int(times[i])
-    return newest
+    latest = rows.group_by(["kind", "page"]).aggregate([("changed_at", "max")])
+    columns = (latest["kind"], latest["page"], latest["changed_at_max"].cast(pa.int64()))
+    return {(kind, page): at for kind, page, at in zip(*(column.to_pylist() for column in columns), strict=True)}
 
 
 async def read_hints(crawler: Any, session: Session, sitemaps_of: Any) -> None:
@@ -74,23 +76,23 @@ async def read_hints(crawler: Any, session: Session, sitemaps_of: Any) -> None:
     `sitemaps_of` tells which sitemaps a host's robots.txt names.
     """
     history = History.open(session.history.store.folder)
-    if not history.slim_timeline.n_visits:
-        return
-    now = session.now()
-    known = Known(history, now, session.options.hints_every)
+    known = await in_thread(Known, history, session.now(), session.options.hints_every)
     limit = asyncio.Semaphore(AT_ONCE)
 
     async def one(name: str, origin: str) -> list[Row]:
         async with limit:
             return await _of_host(crawler, session, known, name, origin, await sitemaps_of(origin))
 
-    found = await asyncio.gather(*(one(name, origin) for name, origin in known.due.items()), return_exceptions=True)
+    tasks = [asyncio.ensure_future(one(name, origin)) for name, origin in known.due.items()]
+    done, late = await asyncio.wait(tasks, timeout=MAX_SECONDS) if tasks else (set(), set())
+    for task in late:
+        task.cancel()
     rows: list[Row] = []
-    for result in found:
-        if isinstance(result, BaseException):
-            logger.warning("hints of a host could not be read: %s", result)
+    for task in done:
+        if error := task.exception():
+            logger.warning("hints of a host could not be read: %s", error)
         else:
-            rows += result
+            rows += task.result()
     try:
         keep(history, rows)
     except RecrawlError as error:
@@ -102,31 +104,38 @@ async def _of_host(
     crawler: Any, session: Session, known: Known, name: str, origin: str, sitemaps: list[str]
 ) -> list[Row]:
     """What the sources of a host say that they did not say before."""
-    at, rows = session.now(), []
-    waiting = list(sitemaps) or [f"{origin}/sitemap.xml"]
-    for source in waiting[: MAX_CHILDREN + 1]:
-        entries, children = await _sitemap(crawler, session, source, at)
-        older = known.last_read.get(name)
-        newer = [child for child in children if older is None or child.changed_at is None or child.changed_at > older]
+    rows: list[Row] = []
+    at, older = session.now(), known.last_read.get(name)
+    named = [urljoin(f"{origin}/", sitemap) for sitemap in sitemaps] or [f"{origin}/sitemap.xml"]
+    for source in named[:MAX_CHILDREN]:
+        entries, children = await _sitemap(crawler, session, source, origin, at)
+        # Dates without a time of day mean its beginning: what changed later that day has the same.
+        newer = [
+            one for one in children if not (older and one.changed_at) or one.changed_at > older - timedelta(days=1)
+        ]
         newer.sort(key=lambda child: -(child.changed_at or at).timestamp())
         for child in newer[:MAX_CHILDREN]:
-            entries += (await _sitemap(crawler, session, child.url, at))[0]
-        rows += _claims(known, "sitemap", source, name, at, entries)
-    rows.append(Row("sitemap", waiting[0], name, None, at, None))
-    feeds = {url: pages for url, pages in known.feeds.items() if host(url) == name}
-    for source, pages in feeds.items():
-        rows += await _feed(crawler, session, known, source, name, pages, at)
-    if feeds:
-        rows.append(Row("feed", next(iter(feeds)), name, None, at, None))
-    return rows
+            entries += (await _sitemap(crawler, session, child.url, origin, at))[0]
+        if entries:
+            rows += [Row("sitemap", source, name, None, at, None)]
+            rows += _claims(known, "sitemap", source, name, at, entries)
+    feeds = sorted((url for url in known.feeds if host(url) == name), key=lambda url: -len(known.feeds[url]))
+    for source in feeds[:MAX_FEEDS]:
+        rows += await _feed(crawler, session, known, source, name, known.feeds[source], at)
+    return rows or [Row("nothing", named[0], name, None, at, None)]  # so that it is not asked again at once
 
 
-async def _sitemap(crawler: Any, session: Session, url: str, now: datetime) -> tuple[list[Entry], list[Entry]]:
+async def _sitemap(
+    crawler: Any, session: Session, url: str, origin: str, now: datetime
+) -> tuple[list[Entry], list[Entry]]:
     response = await _fetched(crawler, session, url)
     if response is None:
         return [], []
     try:
-        found = read_sitemap(response.body, url, charset=_charset(response), now=now)
+        robots = f"{origin}/robots.txt"  # which vouches for a sitemap that lies elsewhere
+        found = await in_thread(
+            partial(read_sitemap, response.body, url, charset=_charset(response), now=now, named_by=robots)
+        )
     except BadSource as error:
         session.stats.inc_value("recrawl/hints_unreadable")
         logger.info("sitemap %s: %s", url, error)
@@ -146,7 +155,7 @@ async def _feed(
         session.stats.inc_value("recrawl/hints_unreadable")
         logger.info("feed %s: %s", url, error)
         return []
-    rows = _claims(known, "feed", url, name, now, found.entries)
+    rows = [Row("feed", url, name, None, now, None), *_claims(known, "feed", url, name, now, found.entries)]
     times = [entry.changed_at for entry in found.entries if entry.changed_at] + [found.updated_at or datetime.min]
     newest = max((time for time in times if time.tzinfo), default=None)
     if newest is not None:  # a page that names a feed shows what is in it
@@ -177,9 +186,9 @@ def _claim(
 
 async def _fetched(crawler: Any, session: Session, url: str) -> Response | None:
     """A source's body; None where it does not come."""
-    request = Request(url, callback=NO_CALLBACK, priority=900_000_000, meta={"download_maxsize": 50 << 20})
     session.stats.inc_value("recrawl/hints_read")
     try:
+        request = Request(url, callback=NO_CALLBACK, priority=900_000_000, meta={"download_maxsize": 50 << 20})
         response = await download(crawler.engine, request)
     except Exception as error:  # whatever it is, the plan is made without it
         logger.info("no hints from %s: %s", url, error)

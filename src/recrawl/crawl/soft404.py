@@ -6,7 +6,7 @@ import re
 
 from recrawl.visits import Visit
 
-MAX_WORDS = 150  #: a page with more to say is more than a notice
+MAX_CHARACTERS, MAX_LINKS = 1_500, 150  #: a page with more to say is more than a notice
 _SAYS_SO = re.compile(
     r"^\W*404\W*$|\b(error|http|status|fehler|erreur)\W*404\b|\b404\W*(error|page)\b|\bnot found\b"
     r"|\bno longer (exists|available)\b|\bdoes(n.t| not) exist\b|nicht gefunden|existiert nicht|introuvable"
@@ -27,4 +27,4 @@ def is_soft_404(visit: Visit) -> bool:
     """
     if visit.status != 200 or not visit.title or not _SAYS_SO.search(visit.title):
         return False
-    return len((visit.text or "").split(maxsplit=MAX_WORDS + 1)) <= MAX_WORDS
+    return len(visit.text or "") <= MAX_CHARACTERS and len(visit.links or ()) <= MAX_LINKS

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from recrawl.crawl.frontier import Frontier
@@ -23,7 +24,6 @@ class PlanSpider(scrapy.Spider):
     """Fetches what is planned; everything is recorded on the way, so nothing is left to do here."""
 
     name = "recrawl"
-    handle_httpstatus_all = True
 
     async def start(self) -> AsyncIterator[Any]:
         """Nothing of its own."""
@@ -36,10 +36,13 @@ class PlanSpider(scrapy.Spider):
 
 
 class SeedSpider(scrapy.Spider):
-    """Goes outwards from seeds, the most promising page first."""
+    """Goes outwards from seeds, the most promising page first.
+
+    Where a page redirects to is one more page that was found: it must be allowed, and waits for its turn.
+    """
 
     name = "recrawl-first"
-    handle_httpstatus_all = True
+    has_own_frontier = True  # no plan is made for it
 
     def __init__(self, frontier: Frontier, **more: Any) -> None:
         super().__init__(**more)
@@ -50,24 +53,49 @@ class SeedSpider(scrapy.Spider):
         while True:
             url = None if self.crawler.engine.needs_backout() else self.frontier.take()
             if url is not None:
-                yield Request(url, callback=self.parse, errback=self.failed, dont_filter=True, cb_kwargs={"page": url})
+                yield self._request(url)
             elif self.frontier.n_under_way == 0 and not self.crawler.engine.needs_backout():
                 return
             else:
                 await asyncio.sleep(_PAUSE)
 
-    def parse(self, response: Response, page: str) -> None:
+    def _request(self, url: str, **meta: Any) -> Request:
+        meta |= {"dont_redirect": True, "handle_httpstatus_all": True}
+        cb_kwargs = {"page": url}
+        return Request(url, self.parse, errback=self.failed, dont_filter=True, cb_kwargs=cb_kwargs, meta=meta)
+
+    def parse(self, response: Response, page: str) -> Iterator[Request]:
         """Take the links of a page to the frontier; what they are was found out when its visit was recorded."""
-        visit = Session.of(self.crawler).done.get(response.request)
-        if visit is None or visit.status != 200:
+        session = Session.of(self.crawler)
+        visit, target = session.done.get(response.request), _target(response)
+        if target == page:  # perhaps it only wanted to set a cookie
+            if not response.meta.get("again"):
+                yield self._request(page, again=True)
+                return
+            session.failed(page, "too many redirects")
+        if target is not None:
+            self.frontier.done(page, [target])
+        elif visit is None or visit.status != 200:
             self.frontier.done(page)
         else:
             self.frontier.done(page, links_of(visit), visit.text or "")
 
     def failed(self, failure: Any) -> None:
-        """A page did not come."""
-        unseen_failure(Session.of(self.crawler), failure)
+        """A page did not come. One that nobody asked for, since robots.txt forbids it, was not visited either."""
+        if not failure.check(IgnoreRequest):
+            unseen_failure(Session.of(self.crawler), failure)
         self.frontier.done(failure.request.cb_kwargs["page"])
+
+
+def _target(response: Response) -> str | None:
+    """Where a redirect leads."""
+    location = response.headers.get("Location")
+    if not 300 <= response.status < 400 or not location:
+        return None
+    try:
+        return canonical(location.decode("utf-8", "replace"), response.url)
+    except BadUrl:
+        return None
 
 
 def links_of(visit: Visit) -> Iterator[str]:

@@ -87,9 +87,11 @@ class PlannedStart:
             return self.session.begin()
         except RecrawlError as error:  # the spider can do its own work all the same
             logger.error("no plan: %s", error)
-        except Exception:  # whatever is wrong, it is not the spider's fault
+            self.session.plan_failure = str(error)
+        except Exception as error:  # whatever is wrong, it is not the spider's fault
             logger.exception("no plan")
-        self.crawler.stats.inc_value("recrawl/plan_failed")
+            self.session.plan_failure = f"{type(error).__name__}: {error}"
+        self.crawler.stats.set_value("recrawl/plan_failed", self.session.plan_failure)
         return Planned()
 
     def _check_callback(self) -> None:
@@ -98,10 +100,12 @@ class PlannedStart:
             raise BadSetting("callback", name, f"the name of a method of the spider {spider.name!r}")
 
     def _is_crawl(self) -> bool:
-        """Whether the spider runs for its own sake: not for the one page of ``scrapy fetch``, ``parse`` or ``check``."""
+        """Whether the spider wants a plan: not for the one page of ``scrapy fetch``, ``parse`` or ``check``, nor a first crawl."""
         spider = self.crawler.spider
         starts = (getattr(spider, "start", None), getattr(spider, "start_requests", None))
         is_command = any(getattr(start, "__module__", "").startswith("scrapy.commands.") for start in starts)
+        if getattr(spider, "has_own_frontier", False):
+            return False
         return not is_command and not self.crawler.settings.getbool("KEEP_ALIVE")  # which is how a shell of 2.12 tells
 
     def _is_allowed(self, url: str) -> bool:

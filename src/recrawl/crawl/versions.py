@@ -1,4 +1,4 @@
-"""What differs between the versions of Scrapy; all from 2.12 on are served."""
+"""What differs between the versions of Scrapy; the add-on runs with all from 2.12 on, recrawl crawl from 2.13 on."""
 
 from __future__ import annotations
 

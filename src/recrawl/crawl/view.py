@@ -69,6 +69,8 @@ class View:
 def told(stats: Mapping[str, Any]) -> dict[str, Any]:
     """What a crawl did, as plain numbers; these keys are an interface."""
 
+    stats = dict(stats)  # the crawl adds to it while the view looks
+
     def count(name: str) -> Any:
         return stats.get(f"recrawl/{name}", 0)
 
@@ -93,6 +95,7 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
         "spilled": count("spilled"),
         "bytes": stats.get("downloader/response_bytes", 0),
         "seconds": round(float(stats.get("elapsed_time_seconds", 0.0)), 3),
+        "plan_failed": count("plan_failed") or None,
         "ended": stats.get("finish_reason", "running"),
     }
 

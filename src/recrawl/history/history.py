@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.history.batch import BatchBuilder
+from recrawl.history.hints import HINTS
 from recrawl.history.keys import Ints
 from recrawl.history.novelty import Novelty, novelty
+from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build
@@ -122,6 +124,8 @@ class History:
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
         self.store.compact()
+        for table in (HINTS, PLANS_TABLE):
+            table.compact(self.store.folder)
 
 
 def count_new(timeline: Timeline) -> Novelty:

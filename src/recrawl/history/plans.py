@@ -28,16 +28,16 @@ PLANS = pa.schema(
 )
 
 
-_TABLE = SideTable("plans", PLANS)
+PLANS_TABLE = SideTable("plans", PLANS)
 
 
 def keep(folder: Path, rows: pa.Table) -> None:
     """Add the rows of a plan in one commit; a plan that is there already is not added again."""
     if rows.num_rows and not stored(folder, rows["plan"][0].as_py()).num_rows:
-        _TABLE.append(folder, rows)
+        PLANS_TABLE.append(folder, rows)
 
 
 def stored(folder: Path, plan: str | None = None) -> pa.Table:
     """All plans, or one of them, in order of time and rank."""
-    rows = _TABLE.read(folder, None if plan is None else ds.field("plan") == plan)
+    rows = PLANS_TABLE.read(folder, None if plan is None else ds.field("plan") == plan)
     return rows.sort_by([("made_at", "ascending"), ("plan", "ascending"), ("rank", "ascending")])

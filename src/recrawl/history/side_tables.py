@@ -29,6 +29,15 @@ class SideTable:
         except (OSError, DeltaError) as error:
             raise HistoryError(f"cannot write the {self.name} of {folder}: {str(error).splitlines()[0]}") from error
 
+    def compact(self, folder: Path) -> None:
+        """Fewer, larger files; whoever reads the older ones goes on doing so."""
+        try:
+            DeltaTable(folder / self.name).optimize.compact()
+        except TableNotFoundError:
+            return
+        except (OSError, DeltaError) as error:
+            raise HistoryError(f"cannot compact the {self.name} of {folder}: {str(error).splitlines()[0]}") from error
+
     def read(self, folder: Path, where: ds.Expression | None = None) -> pa.Table:
         """All rows, or some of them."""
         try:

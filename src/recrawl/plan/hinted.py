@@ -15,13 +15,15 @@ from recrawl.hints import Claims, Reads, Worths, judge, learn
 from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.plan.goals import Goal
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, moment
+from recrawl.policies.base import Budget, Cause, Choice, Floats, Ints, Pages, Policy, Visits, moment
 from recrawl.policies.select import take
 from recrawl.urls import host as host_of
 from recrawl.visits import Outcome
 from recrawl.world import named_pages
 
 KINDS = ("sitemap", "feed")
+UNLIKELY = 0.1  #: below it a page that a complete source does not name is left out …
+TESTED = 10  #: … but for one in so many, by turns, so that the source goes on being tested
 LARGEST_SHARE = 0.5  #: of a budget that may go to hinted pages: hints must not starve what they do not name
 
 
@@ -29,8 +31,8 @@ LARGEST_SHARE = 0.5  #: of a budget that may go to hinted pages: hints must not 
 class Hints:
     """What sitemaps and feeds say of each page, as far as that is worth something on its host."""
 
-    probability: Floats  # that the page changed since its last visit; NaN where nothing proven says so
-    reason: list[str]  # "" where there is none
+    probability: Floats  # that the page changed since its last visit; NaN where nothing proven tells
+    reason: list[str]  # "" where nothing says that it changed
 
     def __bool__(self) -> bool:
         return bool((~np.isnan(self.probability)).any())
@@ -46,10 +48,12 @@ def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hint
         any_told = True
         newest = np.full(len(page), np.iinfo(np.int64).min)
         np.maximum.at(newest, told.row, told.changed_at)
-        for i in np.flatnonzero((newest > last_visit) & told.worths.is_proven[host]).tolist():
-            likely = float(told.worths.probability(host[i : i + 1], np.array([True]))[0])
-            if not likely <= probability[i]:
-                probability[i], reason[i] = likely, told.worths.reason(int(host[i]), moment(int(newest[i])))
+        hinted = newest > last_visit
+        likely = told.worths.probability(host, hinted)
+        better = ~np.isnan(likely) & ~(likely <= probability)
+        probability[better] = likely[better]
+        for i in np.flatnonzero(better & hinted).tolist():
+            reason[i] = told.worths.reason(int(host[i]), moment(int(newest[i])))
     return Hints(probability, reason) if any_told else None
 
 
@@ -117,7 +121,8 @@ def _us(column: Any) -> Ints:
 class Hinted(Policy):
     """Another policy, after the hinted pages that promise more than what that policy would visit on average.
 
-    A hinted page promises what its changes brought so far, times the probability that it changed; with the goal content that
+    Pages that a source does not name, on a host where it has named nearly all changes, are left out, but for a tenth of them. A
+    hinted page promises what its changes brought so far, times the probability that it changed; with the goal content that
     probability. At most half of the budget goes to hints.
     """
 
@@ -127,6 +132,7 @@ class Hinted(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Hinted pages first, as far as they are better; then what the inner policy chooses."""
+        budget = self._without_unlikely(budget, now)
         own = self.inner.choose(pages, budget, now)
         gain, usual = self._gains(pages, own, now)
         better = ~np.isnan(gain) & (np.nan_to_num(gain) > usual)
@@ -144,6 +150,13 @@ class Hinted(Policy):
         )
         rest = self.inner.choose(pages, budget.rest(first, len(pages)), now)
         return first.then(rest)
+
+    def _without_unlikely(self, budget: Budget, now: datetime) -> Budget:
+        n = len(self.hints.probability)
+        barred = np.zeros(n, np.int8) if budget.barred is None else budget.barred.copy()
+        tested = (np.arange(n) + now.toordinal()) % TESTED == 0
+        barred[(self.hints.probability < UNLIKELY) & ~tested & (barred == 0)] = Cause.UNPROMISING
+        return replace(budget, barred=barred)
 
     def _gains(self, pages: Pages, own: Choice, now: datetime) -> tuple[Floats, float]:
         """What each hinted page promises, and what a page of the inner policy's choice does on average."""

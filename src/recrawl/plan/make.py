@@ -43,6 +43,7 @@ class Request:
     every: str = "crawl"  # what a cycle is, when learning from the past
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
     goal: Goal = "links"  # what counts as gain
+    forbidden: Ints | None = None  # ids of pages that must not be fetched
     use_hints: bool = True  # of sitemaps and feeds, where they have proven true
     change: str = ANY  # what counts as a change (`recrawl.change`): any difference in text or links, or some notion
 
@@ -206,6 +207,8 @@ def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
     barred = np.zeros(len(pages), np.int8)
     if request.exclude:
         barred[matching(situation.url, request.exclude)] = Cause.EXCLUDED
+    if request.forbidden is not None:
+        barred[np.isin(situation.page, request.forbidden) & (barred == 0)] = Cause.EXCLUDED
     if not request.retry_gone:
         barred[pages.is_gone & (barred == 0)] = Cause.GONE
     soon = pages.age_hours(now) < request.min_gap / timedelta(hours=1)

@@ -1,0 +1,121 @@
+"""Sitemaps and feeds as a crawl reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+
+from crawl.crawling import Answer, Sites, crawled
+from recrawl.crawl.hint_rows import feeds_of
+from recrawl.history import History
+from recrawl.history.hints import HINTS
+from recrawl.urls import page_id
+
+N = 8
+NOW = datetime.now(UTC)
+YESTERDAY = (NOW - timedelta(days=1)).isoformat()
+
+
+def xml(text: str) -> Answer:
+    return Answer(200, text.encode(), {"Content-Type": "application/xml"})
+
+
+def urlset(sites: Sites, site: int, changed: dict[int, str]) -> Answer:
+    pages = "".join(
+        f"<url><loc>{sites.url(f'/{i}', site)}</loc><lastmod>{at}</lastmod></url>" for i, at in changed.items()
+    )
+    return xml(f"<urlset>{pages}</urlset>")
+
+
+def rss(sites: Sites, site: int) -> Answer:
+    item = f"<item><link>{sites.url('/0', site)}</link><pubDate>{NOW:%a, %d %b %Y %H:%M:%S} GMT</pubDate></item>"
+    return xml(f"<rss><channel>{item}</channel></rss>")
+
+
+def with_feeds(i: int) -> Answer:
+    """Like a blog: one feed for all, one with the comments of each page."""
+    named = "".join(
+        f'<link rel="alternate" type="application/rss+xml" href="{href}">'
+        for href in ("/feed.xml", f"/{i}/comments.xml")
+    )
+    return Answer(200, f"<head>{named}</head><a href='/{i + 1}'>on</a>".encode(), {"Content-Type": "text/html"})
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Three sites: one whose robots.txt names a sitemap without its host, an index whose dates have no hours, one without any."""
+    history = tmp_path_factory.mktemp("signals") / "h"
+    with Sites({}, {}, {}) as sites:
+        plain = {"Content-Type": "text/plain"}
+        sites.answers[0] |= {
+            "/robots.txt": Answer(200, b"Sitemap: /map.xml", plain),
+            "/map.xml": urlset(sites, 0, {0: YESTERDAY, 1: "nonsense", 2: "2020-01-01"}),
+            "/feed.xml": rss(sites, 0),
+            **{f"/{i}": with_feeds(i) for i in range(N)},
+        }
+        child = f"<sitemap><loc>{sites.url('/part.xml', 1)}</loc><lastmod>{NOW:%Y-%m-%d}</lastmod></sitemap>"
+        sites.answers[1] |= {
+            "/robots.txt": Answer(200, f"Sitemap: {sites.url('/index.xml', 1)}".encode(), plain),
+            "/index.xml": xml(f"<sitemapindex>{child}</sitemapindex>"),
+            "/part.xml": urlset(sites, 1, {0: YESTERDAY}),
+        }
+        sites.answers[2] |= {"/sitemap.xml": Answer(404, b"no")}
+        pages = [sites.url(f"/{i}", site) for site in range(3) for i in range(N)]
+        crawled(history, plan=pages, RECRAWL_HINTS=True)
+        sites.log.clear()
+        later = crawled(history, RECRAWL_HINTS=True, RECRAWL_BUDGET="3", cycles=2, hours=[1, 1.5])
+        sites.answers[1]["/part.xml"] = urlset(sites, 1, {0: YESTERDAY, 3: NOW.isoformat()})
+        crawled(history, RECRAWL_HINTS=True, RECRAWL_BUDGET="3", hours=[26])
+        yield {"sites": sites, "history": History.open(history), "later": later, "log": [got.path for got in sites.log]}
+
+
+def claims(told: dict[str, Any], kind: str, site: int) -> set[int]:
+    rows = HINTS.read(told["history"].store.folder)
+    rows = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.is_valid(rows["changed_at"])))
+    known = {page_id(told["sites"].url(f"/{i}", site)): i for i in range(N)}
+    return {known[number] for number in rows["page"].to_pylist() if number in known}
+
+
+def test_a_sitemap_named_without_its_host_is_read(told: dict[str, Any]) -> None:
+    assert claims(told, "sitemap", 0) == {0, 2}  # nonsense is no date
+
+
+def test_what_changes_later_on_the_day_of_an_index_is_read(told: dict[str, Any]) -> None:
+    assert claims(told, "sitemap", 1) == {0, 3}
+
+
+def test_a_feed_speaks_for_the_pages_that_name_it_and_those_of_single_pages_are_left_alone(
+    told: dict[str, Any],
+) -> None:
+    assert claims(told, "feed", 0) == set(range(N))
+    assert told["log"].count("/feed.xml") == 2
+    assert sum(path.endswith("comments.xml") for path in told["log"]) <= 4  # two more feeds a reading
+
+
+def test_they_are_read_once_a_day(told: dict[str, Any]) -> None:
+    assert [cycle["told"]["hints_read"] > 0 for cycle in told["later"]["cycles"]] == [True, False]
+
+
+def test_a_host_without_any_is_not_taken_for_one_that_names_no_change(told: dict[str, Any]) -> None:
+    rows = HINTS.read(told["history"].store.folder)
+    host = told["sites"].url("/", 2).split("/")[2].split(":")[0]
+    of_host = rows.filter(pc.equal(rows["host"], host))
+    assert set(of_host["kind"].to_pylist()) == {"nothing"}
+
+
+def test_feeds_are_found_however_they_are_written() -> None:
+    head = b"""<LINK REL=alternate TYPE='application/atom+xml' HREF='/a.xml'><link rel="alternate" hreflang="de" href="/de">
+    <link href="b.xml?x=1&amp;y=2" rel="alternate" type="application/rss+xml"><link rel=alternate type=application/rss+xml>"""
+    assert list(feeds_of("https://e.org/x/", head)) == ["https://e.org/a.xml", "https://e.org/x/b.xml?x=1&y=2"]
+
+
+def test_many_feeds_of_pages_without_a_visit_cost_nothing(tmp_path: Path) -> None:
+    with Sites({}) as sites:
+        found = crawled(tmp_path / "h", RECRAWL_HINTS=True, RECRAWL_BUDGET="3")
+        assert found["told"]["hints_read"] == 0
+        assert sites.log == []
