@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from recrawl.history import History
 from recrawl.panel import Panel, build
-from recrawl.vectors import Lsa, page_vectors, reduced, term_counts, texts_up_to
+from recrawl.stored_words import term_counts
+from recrawl.vectors import Lsa, page_vectors, reduced, texts_up_to
 from recrawl.visits import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)

@@ -24,7 +24,7 @@ from recrawl.contents import Contents
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.shingles import EMPTY, N_BUCKETS, Sketch, sketch_similarities
-from recrawl.vectors import term_counts
+from recrawl.stored_words import term_counts
 from recrawl.visits import Outcome
 
 Ints = NDArray[np.int64]

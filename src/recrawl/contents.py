@@ -14,7 +14,7 @@ from scipy import sparse
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.panel import last_in_round, rounds_of
-from recrawl.vectors import term_counts
+from recrawl.stored_words import term_counts
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from recrawl.contents import Contents
 from recrawl.experts.correlation import cross_correlation
@@ -96,6 +95,10 @@ def _random(n_pages: int, k: int, seed: int) -> Experts:
 def _similar(contents: Contents, k: int) -> Experts:
     """By the cosine of their words when last seen (section 6.2)."""
     empty = sparse.csr_matrix((1, contents.counts.shape[1]), dtype=contents.counts.dtype)
+    from sklearn.preprocessing import (
+        normalize,  # takes a second to load, and policies that need no words import this file, too
+    )
+
     words = normalize(sparse.vstack([contents.counts, empty], format="csr")[contents.text[:, -1]])
     n_pages, k = len(contents.page), min(k, len(contents.page) - 1)
     pages, experts, similar = [], [], []

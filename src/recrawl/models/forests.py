@@ -22,7 +22,8 @@ def in_order(X: Any, *others: Any) -> tuple[Any, ...]:  # noqa: N803
     if rows.ndim != 2 or rows.dtype == object:  # scikit-learn says what is wrong with it
         return X, *others
     order = np.lexsort(rows.T[::-1])
-    return np.ascontiguousarray(rows[order]), *(None if other is None else np.asarray(other)[order] for other in others)
+    ordered = X.iloc[order] if hasattr(X, "iloc") else np.ascontiguousarray(rows[order])  # tables keep their names
+    return ordered, *(None if other is None else np.asarray(other)[order] for other in others)
 
 
 class OrderedTreesRegressor(ExtraTreesRegressor):  # type: ignore[misc]  # scikit-learn has no types
