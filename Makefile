@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# One more than there are cores: tests of the crawler mostly wait.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 .PHONY: demo test check bench docs clean constraints
 
@@ -10,7 +12,7 @@ demo: $(READY)  ## the whole story on a made-up web
 	$(BIN)/recrawl demo
 
 test: check  ## everything that must hold: style, types, import rule, doctests, tests
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)  ## the fast part: style, types, import rule
 	$(BIN)/ruff check .

@@ -22,3 +22,11 @@ def shared_data() -> Path:
     if not DATA.is_dir():
         pytest.skip(MISSING)
     return DATA
+
+
+#: Tests that take a minute and more: they begin first, so that nobody waits for them at the end.
+LONG = ("test_the_tour_of_the_readme", "test_the_loop_closes", "test_the_demo_ends_in")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.name.startswith(LONG))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -112,10 +111,3 @@ def test_feeds_are_found_however_they_are_written() -> None:
     head = b"""<LINK REL=alternate TYPE='application/atom+xml' HREF='/a.xml'><link rel="alternate" hreflang="de" href="/de">
     <link href="b.xml?x=1&amp;y=2" rel="alternate" type="application/rss+xml"><link rel=alternate type=application/rss+xml>"""
     assert list(feeds_of("https://e.org/x/", head)) == ["https://e.org/a.xml", "https://e.org/x/b.xml?x=1&y=2"]
-
-
-def test_many_feeds_of_pages_without_a_visit_cost_nothing(tmp_path: Path) -> None:
-    with Sites({}) as sites:
-        found = crawled(tmp_path / "h", RECRAWL_HINTS=True, RECRAWL_BUDGET="3")
-        assert found["told"]["hints_read"] == 0
-        assert sites.log == []
