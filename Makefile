@@ -6,12 +6,15 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests of the crawler mostly wait.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
-.PHONY: demo test check bench docs clean constraints
+.PHONY: demo test test-all check bench docs clean constraints
 
 demo: $(READY)  ## the whole story on a made-up web
 	$(BIN)/recrawl demo
 
 test: check  ## everything that must hold: style, types, import rule, doctests, tests
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+
+test-all: check  ## the same with the few tests that take longest
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)  ## the fast part: style, types, import rule

@@ -293,6 +293,7 @@ def test_a_page_of_50_mb_is_skipped_unless_allowed(tmp_path: Path) -> None:
     assert (report.added, links(history)["https://e.org/1"]) == (2, ["https://e.org/x"])
 
 
+@pytest.mark.slow
 def test_a_page_with_a_million_links_is_imported_within_seconds(tmp_path: Path) -> None:
     body = b"".join(b"<a href=/%d>%d</a>" % (i, i) for i in range(1_000_000))
     began = time.perf_counter()
@@ -316,6 +317,7 @@ RECORDS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(RECORDS, min_size=1, max_size=12), st.randoms(use_true_random=False), st.integers(1, 4))
 def test_neither_order_nor_batches_nor_repetition_change_the_history(

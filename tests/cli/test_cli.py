@@ -126,6 +126,7 @@ def test_show_tells_the_story_of_a_page(history: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_stats_prints_tables_and_writes_a_page(history: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert "all of it with plots" in ask("stats", "--min-share", "0.8", "--out", str(page), "--history", history)
@@ -143,6 +144,7 @@ def test_compact_keeps_everything(history: str) -> None:
     assert before | {"bytes": None} == after | {"bytes": None}
 
 
+@pytest.mark.slow
 def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150"])
     assert result.exit_code == 0, result.output

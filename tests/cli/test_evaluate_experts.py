@@ -57,6 +57,7 @@ def evaluate(history: str, *options: object) -> Any:
     return runner.invoke(app, given, env={"COLUMNS": "300", "NO_COLOR": "1"})
 
 
+@pytest.mark.slow
 def test_rows_come_as_json_with_their_part_after_what_they_are_about(history: str) -> None:
     told = evaluate(history, *SMALL, "--json", "--pages", 3, "--c", "0.1,1", "--seed", 7)
     assert told.exit_code == 0, told.output

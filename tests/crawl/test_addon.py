@@ -298,6 +298,7 @@ def test_a_callback_that_the_spider_does_not_have_costs_the_plan_but_not_the_cra
 # -- beside other parts of Scrapy -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_crawl_spider_follows_its_rules_from_planned_pages_and_files_are_no_visits(
     web: LivingWeb, folder: Path, first: Crawl
 ) -> None:
@@ -314,6 +315,7 @@ def test_a_crawl_spider_follows_its_rules_from_planned_pages_and_files_are_no_vi
     assert not any(url.endswith("/feed.xml") for url, _, _ in new)
 
 
+@pytest.mark.slow
 def test_a_stopped_crawl_with_a_jobdir_goes_on_and_fetches_no_planned_page_twice(
     web: LivingWeb, folder: Path, first: Crawl
 ) -> None:
@@ -338,6 +340,7 @@ def test_pages_from_scrapys_cache_are_no_visits_and_planned_pages_do_not_come_fr
     assert len(told.paths) == 5
 
 
+@pytest.mark.slow
 def test_a_single_page_of_scrapy_fetch_brings_no_plan_with_it(web: LivingWeb, folder: Path, first: Crawl) -> None:
     made = scrapy(web, copied(first, folder / "fetch"), ["fetch", web.seeds[0]])
     assert made.paths == ["/robots.txt", "/"]

@@ -155,6 +155,7 @@ def test_time_and_memory_are_bounded(done: Done) -> None:
     assert sent["/trap/large"] < 30 * MAX_BYTES
 
 
+@pytest.mark.slow
 def test_a_calendar_without_end_ends_with_the_depth_and_holds_up_no_other_page(tmp_path: Path) -> None:
     with LivingWeb(LIVING) as web:
         found = crawled(tmp_path / "h", seeds=web.seeds, limits={"pages": 200, "depth": 4},

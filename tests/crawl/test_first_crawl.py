@@ -85,6 +85,7 @@ def test_a_plan_that_cannot_be_made_is_told(sites: Sites, first: dict[str, Any])
     assert found["told"]["visits"] == 0
 
 
+@pytest.mark.slow
 def test_a_page_that_robots_txt_forbids_is_planned_once_a_week(sites: Sites, tmp_path: Path) -> None:
     history = tmp_path / "h"
     pages = [sites.url("/secret/b"), *(sites.url(f"/p{i}") for i in range(4))]

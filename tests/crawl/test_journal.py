@@ -221,6 +221,7 @@ def test_a_history_that_breaks_in_mid_crawl_stops_no_crawl_and_loses_no_visit(tm
     assert history.timeline.n_links()[0].tolist() == [2] * 40
 
 
+@pytest.mark.slow
 def test_two_crawls_into_one_history_at_once_lose_nothing(tmp_path: Path) -> None:
     sites, paths = slow_site(40)
     with sites:

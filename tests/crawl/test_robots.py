@@ -266,6 +266,7 @@ def test_all_is_counted(done: Done) -> None:
     assert all(len(seen) == 1 for seen in done.visits.values())
 
 
+@pytest.mark.slow
 def test_it_is_read_again_after_a_day_and_where_it_was_unreachable_sooner(tmp_path: Path) -> None:
     with Sites({}, {"/robots.txt": Answer(503)}) as sites:
         plan = [sites.url("/a", 0), sites.url("/a", 1)]

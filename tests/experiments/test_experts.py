@@ -123,6 +123,7 @@ def test_pages_that_hardly_alternate_and_short_histories_are_named() -> None:
         evaluate_contents(contents, late, SETTINGS)
 
 
+@pytest.mark.slow
 def test_a_classifier_takes_the_place_of_the_machines_everywhere() -> None:
     contents, change, _ = made_up(11)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)

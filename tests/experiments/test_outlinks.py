@@ -151,6 +151,7 @@ def test_two_equal_features_correlate_fully_though_one_is_known_of_half_the_page
     assert found["spearman"][first][first] == 1
 
 
+@pytest.mark.slow
 def test_the_forecast_that_is_ranked_is_the_one_that_would_be_trained_and_predicted_with(tmp_path: Path) -> None:
     """Most pages are seen late, so that many have no past; the scores are those of the backtest of `recrawl train`."""
     history = History.create(tmp_path)

@@ -353,6 +353,7 @@ def test_too_little_history_is_refused_with_a_sentence(tmp_path: Path, story: st
         evaluate_updates(weekly(tmp_path, {"https://a.org/": story}), UpdateSettings())
 
 
+@pytest.mark.slow
 def test_the_command_prints_rows_and_takes_a_period(tmp_path: Path) -> None:
     made_up(tmp_path / "h")
     common = (

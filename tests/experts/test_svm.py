@@ -92,6 +92,7 @@ def solved(shrinking: bool) -> list[tuple[Problem, Solution, Solution]]:
     return [(p, ours(p), by_libsvm(p.own, p.y, p.c, shrinking)) for p in problems]
 
 
+@pytest.mark.slow
 def test_the_multipliers_of_1000_problems_are_libsvms_where_it_does_not_shrink() -> None:
     # Duplicates make the solution ambiguous, but the same steps end in the same one of them.
     assert max(np.abs(own.alpha - theirs.alpha).max() for _, own, theirs in solved(False)) < 1e-3

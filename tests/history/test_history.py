@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import HistoryError, NotEnoughData
 from recrawl.history import BatchBuilder, History, page_story, summary
+from recrawl.history.hints import HINTS
 from recrawl.history.store import _find
 from recrawl.visits import Visit
 
@@ -57,6 +59,7 @@ def test_of_two_visits_at_one_moment_the_one_that_tells_more_counts(history: His
     assert History.open(history.store.folder).timeline.n_links()[0].tolist() == [2]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_the_order_and_grouping_of_appends_do_not_matter(
@@ -282,3 +285,19 @@ def test_of_two_rows_for_one_moment_the_one_with_more_columns_counts(history: Hi
 def test_links_that_begin_with_http_but_are_relative_are_kept(history: History) -> None:
     history.add([Visit(url=PAGE, at=START, html="<a href='httpd.html'>x</a><a href='http2.html'>y</a>")])
     assert summary(history).links == 2
+
+
+@pytest.mark.parametrize("name", ["two words", "50% off", "a,b & c", "ä é 日本", "plus+sign"])
+def test_a_history_may_lie_in_any_folder(tmp_path: Path, name: str) -> None:
+    history = History.create(tmp_path / name / "history")
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    history.add([Visit(url="https://e.org/", at=at, links=["https://e.org/a"], text="words")])
+    assert History.open(tmp_path / name / "history").timeline.n_visits == 1
+    history.compact()
+    history.add([Visit(url="https://e.org/", at=at.replace(day=6), links=["https://e.org/b"], text="words")])
+    opened = History.open(tmp_path / name / "history")
+    assert opened.novelty.total("previous").tolist() == [-1, 1]
+    HINTS.append(opened.store.folder, HINTS.schema.empty_table())
+    row = {"kind": "feed", "source": "s", "host": "e.org", "page": 1, "read_at": at, "changed_at": at}
+    HINTS.append(opened.store.folder, pa.Table.from_pylist([row], schema=HINTS.schema))
+    assert HINTS.read(opened.store.folder).num_rows == 1

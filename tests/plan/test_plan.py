@@ -246,6 +246,7 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     assert default_policy(longer).policy == FALLBACK
 
 
+@pytest.mark.slow
 def test_a_regression_on_pages_that_were_always_visited_together_does_not_explode(tmp_path: Path) -> None:
     """Age hardly varies then: nothing is known of how new links grow with it, and nothing may be made of that."""
     history = History.create(tmp_path / "h")

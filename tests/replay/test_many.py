@@ -43,6 +43,7 @@ def test_every_policy_is_run_with_every_budget_in_order(world: World, alone: lis
     assert alone[1].settings["window"] == 12
 
 
+@pytest.mark.slow
 def test_the_rows_do_not_depend_on_the_number_of_workers(world: World, alone: list[Replayed], tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     shared = replay_many(

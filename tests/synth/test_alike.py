@@ -14,6 +14,7 @@ def world() -> World:
     return World(Settings(pages=6_000, seed=2, vectors=True))
 
 
+@pytest.mark.slow
 def test_the_nearest_pages_predict_a_pages_link_change_rate(world) -> None:
     pages = np.arange(world.settings.pages)
     vectors = world.texts.vectors(pages, pages * 0)

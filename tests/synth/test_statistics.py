@@ -15,6 +15,8 @@ from recrawl.synth.settings import Settings
 from recrawl.synth.world import World
 from recrawl.urls import top_level_domain
 
+pytestmark = pytest.mark.slow
+
 INTERNAL, EXTERNAL = 0, 1
 GROUPS = {INTERNAL: [1, 3, 11], EXTERNAL: [1, 2]}
 

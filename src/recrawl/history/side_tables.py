@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -11,6 +12,11 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from recrawl.errors import HistoryError
+
+
+def local_files(table: DeltaTable) -> list[str]:
+    """The files of a table as the file system knows them: a table tells them as URIs, in which a blank is %20."""
+    return [unquote(uri) for uri in table.file_uris()]
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class SideTable:
     def read(self, folder: Path, where: ds.Expression | None = None) -> pa.Table:
         """All rows, or some of them."""
         try:
-            files = DeltaTable(folder / self.name).file_uris()
+            files = local_files(DeltaTable(folder / self.name))
         except TableNotFoundError:
             return self.schema.empty_table()
         except (OSError, DeltaError) as error:

@@ -29,6 +29,7 @@ from recrawl import __version__
 from recrawl.errors import HistoryError
 from recrawl.history.keys import MAX_RUNS, Ints, KnownIds, best_rows, precedence
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
+from recrawl.history.side_tables import local_files
 
 T = TypeVar("T")
 MARKER = "recrawl.json"
@@ -132,7 +133,7 @@ class Store:
 
     def _compact(self, name: str) -> None:
         table = self._open(name)
-        rows = pa.RecordBatchReader.from_batches(TABLES[name], self._sorted_batches(name, table.file_uris()))
+        rows = pa.RecordBatchReader.from_batches(TABLES[name], self._sorted_batches(name, local_files(table)))
         write_deltalake(table, rows, mode="overwrite", writer_properties=_properties(name), commit_properties=_COMMIT)
         table = self._open(name)
         table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
@@ -162,7 +163,7 @@ class Store:
 
     def files(self, name: str) -> list[str]:
         """The files that make up a table now; none where it was never written."""
-        return self._open(name).file_uris() if self._is_there(name) else []
+        return local_files(self._open(name)) if self._is_there(name) else []
 
     def _append_missing(self, name: str, key: str, rows: pa.Table | None) -> None:
         if rows is None or not rows.num_rows:
@@ -171,7 +172,7 @@ class Store:
         if not self._is_there(name):
             _create_table(self.folder / name, TABLES[name])
         table = self._open(name)
-        known.read_new(table.file_uris(), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
+        known.read_new(local_files(table), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
         keys = rows[key].to_numpy()
         missing = ~known.holds(keys)
         first = np.zeros(len(keys), np.bool_)
@@ -183,7 +184,7 @@ class Store:
 
     def _append_visits(self, rows: pa.Table) -> Appended:
         table = self._open("visits")
-        self._read_visit_keys(table.file_uris())
+        self._read_visit_keys(local_files(table))
         n_read = rows.num_rows
         page, at, rank = _visit_keys(rows)
         rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
