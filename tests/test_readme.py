@@ -24,6 +24,7 @@ def matches(shown: str, printed: str) -> bool:
     return not shown or doctest.OutputChecker().check_output(shown, printed, FLAGS)
 
 
+@pytest.mark.slow
 def test_the_tour_of_the_readme_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

@@ -33,6 +33,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from watch.spiders.news import News
 
+pytestmark = pytest.mark.slow  # crawls in processes of their own
+
 class Told(News):
     name = "told"
     custom_settings = {"ITEM_PIPELINES": {}}

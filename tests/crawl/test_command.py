@@ -21,6 +21,8 @@ from recrawl.history import History
 from recrawl.synth.living import Faults, Living, LivingWeb
 from recrawl.visits import Outcome
 
+pytestmark = pytest.mark.slow  # crawls in processes of their own
+
 AGENT = "Test/1.0 (+https://example.org/bot)"
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from crawl.crawling import Answer, Asked, Sites, crawled, page, visits
 
+pytestmark = pytest.mark.slow  # crawls in processes of their own
+
 N = 6
 
 

@@ -15,6 +15,8 @@ from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.urls import page_id
 
+pytestmark = pytest.mark.slow  # crawls in processes of their own
+
 N = 8
 NOW = datetime.now(UTC)
 YESTERDAY = (NOW - timedelta(days=1)).isoformat()
