@@ -25,6 +25,7 @@ from recrawl.synth.living import Faults, Living, LivingWeb, Request
 from recrawl.urls import canonical
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "scrapy_project"
+pytestmark = pytest.mark.slow  # crawls in processes of their own
 FAST = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS": 1, "RETRY_TIMES": 1, "RECRAWL_FULL_FETCHES": 0}
 MORE_SPIDERS = """
 import scrapy
@@ -32,8 +33,6 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from watch.spiders.news import News
-
-pytestmark = pytest.mark.slow  # crawls in processes of their own
 
 class Told(News):
     name = "told"
