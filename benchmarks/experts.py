@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.measure import Row, peak_gigabytes
 from benchmarks.temporal import made_up
-from recrawl.experiments.experts import ExpertSettings, evaluate_contents
+from recrawl.experiments.experts import evaluate_contents
+from recrawl.experiments.experts_settings import ExpertSettings
 
 PAGES, ROUNDS, EXPERTS, TRAIN = 1_000, 180, 20, 50
 LIMIT = 10

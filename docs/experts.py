@@ -17,15 +17,8 @@ from docs.results import imported
 from recrawl import change
 from recrawl.contents import contents_of
 from recrawl.errors import RecrawlError
-from recrawl.experiments.experts import (
-    COIN,
-    MAJORITY,
-    THRESHOLD,
-    ExpertEvaluation,
-    ExpertSettings,
-    evaluate_contents,
-    evaluate_experts,
-)
+from recrawl.experiments.experts import evaluate_contents, evaluate_experts
+from recrawl.experiments.experts_settings import COIN, MAJORITY, THRESHOLD, ExpertEvaluation, ExpertSettings
 from recrawl.history import History
 from recrawl.policies import Budget, named
 from recrawl.replay import replay_many, summarise

@@ -11,14 +11,9 @@ import slow_experts as slow
 from experts.test_against_slow import N_PAGES, N_TRAIN, made_up
 from recrawl.contents import Contents
 from recrawl.errors import NotEnoughData
-from recrawl.experiments.experts import (
-    ExpertSettings,
-    Judged,
-    choices,
-    evaluate_contents,
-    judgements,
-    predictable,
-)
+from recrawl.experiments.experts import evaluate_contents, predictable
+from recrawl.experiments.experts_judged import Judged, choices, judgements
+from recrawl.experiments.experts_settings import ExpertSettings
 from recrawl.experts.selection import choose
 
 SETTINGS = ExpertSettings(

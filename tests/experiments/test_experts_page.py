@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from recrawl.experiments.experts import (
+from recrawl.experiments.experts_figures import history_figure, method_figure, number_figure
+from recrawl.experiments.experts_page import findings, sections, write_experts_page
+from recrawl.experiments.experts_settings import (
     BAGGING,
     BOOSTING,
     COIN,
@@ -25,8 +27,6 @@ from recrawl.experiments.experts import (
     ExpertEvaluation,
     ExpertSettings,
 )
-from recrawl.experiments.experts_figures import history_figure, method_figure, number_figure
-from recrawl.experiments.experts_page import findings, sections, write_experts_page
 from recrawl.experiments.experts_tables import (
     combining_table,
     half_interval,

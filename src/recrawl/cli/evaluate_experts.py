@@ -13,7 +13,7 @@ import typer
 from recrawl.cli.common import chosen, console, note, open_history, print_json
 
 if TYPE_CHECKING:
-    from recrawl.experiments.experts import ExpertEvaluation, ExpertSettings
+    from recrawl.experiments.experts_settings import ExpertEvaluation, ExpertSettings
 
 PANEL = "Of --method experts"
 PARTS = "settings, combining, selection, history, number"
@@ -105,8 +105,8 @@ class ExpertOptions:
 
     def settings(self, every: str, parts: str | None, min_share: float, seed: int) -> ExpertSettings:
         """What is asked for."""
-        from recrawl.experiments.experts import PARTS as KNOWN
-        from recrawl.experiments.experts import ExpertSettings
+        from recrawl.experiments.experts_settings import PARTS as KNOWN
+        from recrawl.experiments.experts_settings import ExpertSettings
         from recrawl.experts.selection import METHODS
 
         return ExpertSettings(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from recrawl.experiments.experts import COIN, MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
+from recrawl.experiments.experts_settings import COIN, MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
 from recrawl.experiments.experts_tables import IN_A_ROW, RANDOM, half_interval
 from recrawl.experiments.figures import COLOURS, PALETTE, blank_figure, plotly_text
 

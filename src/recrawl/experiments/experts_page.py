@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recrawl.experiments import experts_figures as figures
 from recrawl.experiments import experts_tables as tables
-from recrawl.experiments.experts import MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
+from recrawl.experiments.experts_settings import MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
 from recrawl.experiments.experts_tables import RANDOM, scope
 from recrawl.experiments.page import Section, write_page
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scipy import stats
 
-from recrawl.experiments.experts import (
+from recrawl.experiments.experts_settings import (
     BAGGING,
     BOOSTING,
     COIN,
