@@ -6,10 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from recrawl.crawl.planned import STATE, Planned, finished, pages_of, planned, read_plan
+from recrawl.crawl.planned import STATE, Planned, finished, planned, read_plan
 from recrawl.crawl.settings import BadSetting, Options
 from recrawl.errors import BadSource
 from recrawl.history import History
@@ -191,24 +189,7 @@ def test_a_plan_that_is_not_there_is_refused_with_its_name(tmp_path: Path) -> No
         read_plan(tmp_path / "missing")
 
 
-# -- budgets ----------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 10**6), st.integers(0, 10**6))
-def test_a_number_is_so_many_pages_and_no_more_than_there_are(number: int, n_pages: int) -> None:
-    assert pages_of(str(number), n_pages) == min(number, n_pages)
-
-
-@given(st.integers(1, 10_000), st.integers(1, 10**6))
-def test_a_share_is_that_share_to_half_a_page_but_at_least_one(hundredths: int, n_pages: int) -> None:
-    pages = pages_of(f"{hundredths / 100}%", n_pages)
-    assert 1 <= pages <= n_pages
-    assert pages == 1 or abs(pages - hundredths / 10_000 * n_pages) <= 0.5 + 1e-6
-
-
 @pytest.mark.parametrize("budget", ["0", "0%", "-5", "1.5", "ten", "", "%", "10%%", "1e3", "٣", "10 pages", "nan"])
 def test_a_budget_that_is_none_is_refused(budget: str) -> None:
-    with pytest.raises(BadSetting, match="RECRAWL_BUDGET"):
-        pages_of(budget, 100)
     with pytest.raises(BadSetting, match="RECRAWL_BUDGET"):
         Options(budget=budget)

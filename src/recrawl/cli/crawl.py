@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from recrawl.cli.common import ANY, JsonOption, checked_period, console, note, print_json
+from recrawl.cli.common import ANY, JsonOption, console, note, print_json
+from recrawl.cli.crawl_options import FirstCrawlOptions, PoliteOptions
 from recrawl.cli.grouped import with_options
 from recrawl.cli.planning import Asked, BudgetOption
 from recrawl.errors import RecrawlError
 
-if TYPE_CHECKING:
-    from recrawl.crawl.frontier import Frontier
-
-CONTACT = re.compile(r"(https?://\S+\.\S+|[\w.+-]+@[\w-]+\.[\w.-]+)")
 NO_SCRAPY = "recrawl crawl needs Scrapy: pip install 'recrawl[crawl]'"
 
 
@@ -25,68 +21,12 @@ def register(app: typer.Typer) -> None:
     app.command("crawl")(with_options(crawl))
 
 
-def checked_agent(text: str) -> str:
-    """A User-Agent that says how to reach who sent it; anything else is wrong usage."""
-    if not CONTACT.search(text):
-        raise typer.BadParameter(
-            f"{text!r} does not tell site owners how to reach you: write it like "
-            "'Webwatch/1.0 (+https://example.org/bot; bot@example.org)'"
-        )
-    if not text.isprintable() or not text.isascii():
-        raise typer.BadParameter(f"{text!r} must be plain ASCII")
-    return text
-
-
 def crawl(
     asked: Asked,
+    polite: PoliteOptions,
+    first: FirstCrawlOptions,
     budget: BudgetOption = "10%",
-    user_agent: Annotated[
-        str,
-        typer.Option(
-            "--user-agent",
-            envvar="RECRAWL_USER_AGENT",
-            metavar="TEXT",
-            help="Who fetches, with a URL or mail address: site owners must be able to reach you.",
-            callback=checked_agent,
-        ),
-    ] = ...,  # type: ignore[assignment]
-    seeds: Annotated[
-        list[str] | None,
-        typer.Option("--seeds", metavar="URL|FILE", help="First crawl of a collection: outwards from here; repeat it."),
-    ] = None,
-    pages: Annotated[int, typer.Option("--pages", min=1, help="First crawl: at most so many pages.")] = 1_000,
-    depth: Annotated[
-        int | None, typer.Option("--depth", min=0, help="First crawl: at most so many links away from the seeds.")
-    ] = None,
-    order: Annotated[
-        str,
-        typer.Option(
-            "--order",
-            metavar="rank|breadth|FILE",
-            help="First crawl: by PageRank × TrustRank, by distance, or by a classifier of recrawl relevance.",
-        ),
-    ] = "rank",
-    trusted: Annotated[
-        list[str] | None, typer.Option("--trusted", metavar="URL", help="Where TrustRank starts; default: the seeds.")
-    ] = None,
-    anywhere: Annotated[bool, typer.Option("--anywhere", help="First crawl: also leave the seeds' sites.")] = False,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles, one after the other.")] = 1,
-    delay: Annotated[float, typer.Option("--delay", min=0.0, help="Seconds between two requests to a host.")] = 1.0,
-    at_once: Annotated[int, typer.Option("--concurrency", min=1, help="Requests under way at once.")] = 16,
-    host_at_once: Annotated[
-        int, typer.Option("--host-concurrency", min=1, help="Requests under way at once to one host.")
-    ] = 1,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for a page.")] = 30.0,
-    max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Bytes of a page, also unpacked.")] = 10 << 20,
-    max_time: Annotated[
-        str | None,
-        typer.Option(
-            "--max-time",
-            metavar="PERIOD",
-            help="End a cycle after that time.",
-            callback=lambda p: p and checked_period(p),
-        ),
-    ] = None,
     warc: Annotated[
         str | None, typer.Option("--warc", metavar="DIR", help="Also write all responses to WARC files there.")
     ] = None,
@@ -113,7 +53,6 @@ def crawl(
     all visits; a second one ends it at once.
     """
     try:
-        from recrawl.crawl.run import Manners
         from recrawl.crawl.run import crawl as run
     except ImportError as error:
         if (error.name or "").partition(".")[0] in ("scrapy", "twisted", "protego", "lxml"):
@@ -127,15 +66,6 @@ def crawl(
         raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
     asked.check()
     _check_files(asked.policy, asked.model, plan)
-    manners = Manners(
-        user_agent,
-        delay,
-        host_at_once,
-        at_once,
-        timeout,
-        max_bytes,
-        parse_period(max_time).total_seconds() if max_time else 0.0,
-    )
     settings = {
         "RECRAWL_HISTORY": asked.history,
         "RECRAWL_BUDGET": budget,
@@ -156,11 +86,11 @@ def crawl(
         "RECRAWL_WARC": warc,
         "RECRAWL_ALLOW_LOOPBACK": allow_loopback,
     }
-    frontier = _frontier(seeds, pages, depth, order, trusted, anywhere, asked.per_host, host_at_once) if seeds else None
+    frontier = first.frontier(asked.per_host, polite.host_at_once)
     with View(console(), quiet=json) as view:
         outcome = run(
             settings,
-            manners,
+            polite.manners(),
             frontier=frontier,
             cycles=cycles,
             every=timedelta(0) if asked.every == "crawl" else parse_period(asked.every),
@@ -206,59 +136,6 @@ def _check_every(every: str) -> None:
         raise typer.BadParameter(f"--every tells when the next cycle begins: {error}") from None
 
 
-def _frontier(
-    seeds: list[str],
-    pages: int,
-    depth: int | None,
-    order: str,
-    trusted: list[str] | None,
-    anywhere: bool,
-    per_host: int | None,
-    at_once: int,
-) -> Frontier:
-    """Where a first crawl begins, how far it goes and in which order."""
-    from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
-    from recrawl.urls import host, site
-
-    starts = _listed(seeds)
-    sites = None if anywhere else frozenset(site(host(url)) for url in starts)
-    limits = Limits(pages, depth, per_host)
-    frontier = Frontier(
-        BreadthFirst(), limits, lambda url: sites is None or site(host(url)) in sites, at_once=max(2, 2 * at_once)
-    )
-    if order == "rank":
-        frontier.order = ByRank(frontier.number(url) for url in (_listed(trusted) if trusted else starts))
-    elif order != "breadth":
-        from recrawl.models.relevance import Relevance
-
-        model = Relevance.load(order)
-        frontier.order = ByRelevance(lambda text: float(model.predict([text])[0]))
-    frontier.add(starts, 0)
-    return frontier
-
-
-def _listed(seeds: list[str]) -> list[str]:
-    """URLs, and those in files, one a line."""
-    from pathlib import Path
-
-    from recrawl.errors import BadUrl
-    from recrawl.urls import canonical
-
-    found = []
-    for text in seeds:
-        is_url = text.startswith(("http://", "https://"))
-        try:
-            lines = [text] if is_url else Path(text).read_text("utf-8").split()
-            found += [canonical(line) for line in lines]
-        except (OSError, UnicodeDecodeError) as error:
-            raise typer.BadParameter(f"{text!r} is neither a URL (http://…) nor a file of URLs: {error}") from None
-        except BadUrl as error:
-            raise typer.BadParameter(f"{text!r}: {error}") from None
-    if not found:
-        raise typer.BadParameter(f"{', '.join(seeds)} names no URL")
-    return list(dict.fromkeys(found))
-
-
 def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
     """One cycle in words."""
     from recrawl.crawl.view import failures, told
@@ -275,6 +152,8 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
     )
     expected = f", {rounded(found['expected_new_links'])} were expected" if found["planned"] else ""
     screen.print(f"{found['new_links']:,} new links{expected}", markup=False)
+    for text in found["notes"]:
+        screen.print(text, style="dim", markup=False)
     if found["failed"]:
         screen.print(f"failed: {failures(stats)}", style="yellow", markup=False)
     if found["written"] < found["visits"]:

@@ -131,32 +131,25 @@ def _guessed(text: str) -> Any:
 
 def checked_budgets(text: str) -> str:
     """Budgets; anything else is wrong usage."""
-    for part in _listed("--budget", text):
-        _share_or_pages(part)
+    budget_pages(text, 1, quiet=True)
     return text
 
 
-def budget_pages(text: str, n_pages: int) -> list[int]:
+def budget_pages(text: str, n_pages: int, quiet: bool = False) -> list[int]:
     """Budgets in pages or as shares of the pages, with commas between, as pages: each once, none above all there are.
 
     >>> budget_pages("10%,20%,12,1", 117)
     [12, 23, 1]
     """
+    from recrawl.plan.budgets import BadBudget, pages_of
+
     found = []
     for part in _listed("--budget", text):
-        amount, is_share = _share_or_pages(part)
-        pages = max(1, math.floor(amount / 100 * n_pages + 0.5)) if is_share else int(amount)
-        if pages > n_pages:
+        try:
+            pages = pages_of(part, n_pages)
+        except BadBudget as error:
+            raise typer.BadParameter(f"--budget {error}") from None
+        if pages > n_pages and not quiet:
             note(f"budget {part} is above the number of pages: {n_pages:,} are used")
         found.append(min(pages, n_pages))
     return list(dict.fromkeys(found))
-
-
-def _share_or_pages(text: str) -> tuple[float, bool]:
-    match = re.fullmatch(r"([+-]?\d{1,15}(?:\.\d+)?)\s*(%?)", text)
-    if not match or ("." in match[1] and not match[2]):
-        raise typer.BadParameter(f"--budget {text!r}: write a number of pages or a share of them, such as 500 or 10%")
-    amount = float(match[1])
-    if amount <= 0:
-        raise typer.BadParameter(f"--budget {text!r} fetches nothing: give at least 1 page or a share above 0%")
-    return amount, bool(match[2])

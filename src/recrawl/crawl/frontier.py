@@ -146,7 +146,6 @@ class Limits:
     pages: int = 1_000
     depth: int | None = None  # links away from the seeds
     per_host: int | None = None
-    sites: frozenset[str] | None = None  # None: anywhere
 
 
 @dataclass
@@ -178,11 +177,6 @@ class Frontier:
     _busy: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _n_under_way: int = 0
     _per_host: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-
-    @property
-    def n_open(self) -> int:
-        """Pages that wait."""
-        return len(self._open)
 
     @property
     def n_under_way(self) -> int:

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from recrawl.change import notion_or_any
-from recrawl.crawl.settings import BadSetting, Options, share_or_number
+from recrawl.crawl.settings import BadSetting, Options
 from recrawl.errors import BadSource, BadUrl, HistoryError, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.panel import parse_period
+from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
 from recrawl.plan.formats import records
 from recrawl.plan.goals import ForBoth
@@ -111,7 +112,7 @@ def read_plan(path: Path) -> Planned:
 def _made(history: History, options: Options, now: datetime, note: Note) -> Plan:
     situation = _situation(history, options, note)
     request = Request(
-        pages=pages_of(options.budget, len(situation.pages)),
+        pages=min(pages_of(options.budget, len(situation.pages)), len(situation.pages)),
         per_host=options.per_host,
         per_site=options.per_site,
         min_gap=parse_period(options.min_gap) if options.min_gap else timedelta(0),
@@ -156,17 +157,6 @@ def _policy(history: History, options: Options, note: Note) -> Policy:
     default = default_policy(history, options.every, options.goal)  # type: ignore[arg-type]
     note(f"planning {default.why}")
     return named(default.policy, **default.settings)
-
-
-def pages_of(budget: str, n_pages: int) -> int:
-    """A budget in pages, or as a share of the pages, as pages.
-
-    >>> pages_of("10%", 117), pages_of("40", 117), pages_of("500", 117)
-    (12, 40, 117)
-    """
-    amount, is_share = share_or_number(budget)
-    pages = max(1, int(amount / 100 * n_pages + 0.5)) if is_share else int(amount)
-    return min(pages, n_pages)
 
 
 # -- going on where a crawl was cut short ----------------------------------------------------------------------------

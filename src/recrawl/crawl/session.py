@@ -29,6 +29,7 @@ class Stats(Protocol):
 
     def inc_value(self, key: str, count: int = 1, start: int = 0) -> None: ...  # noqa: D102
     def set_value(self, key: str, value: Any) -> None: ...  # noqa: D102
+    def get_value(self, key: str, default: Any = None) -> Any: ...  # noqa: D102
 
 
 class Session:
@@ -48,7 +49,6 @@ class Session:
         self.history = History.create(options.history)
         self.journal = Journal(self.history, self._written)
         self.plan = Planned()
-        self.notes: list[str] = []
         self.plan_failure: str | None = None  # why there is no plan
         self.validators: Validators | None = None
         self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()  # requests that became visits
@@ -73,7 +73,7 @@ class Session:
     def note(self, text: str) -> None:
         """Something a person should know of the plan."""
         logger.info("%s", text)
-        self.notes.append(text)
+        self.stats.set_value("recrawl/notes", [*self.stats.get_value("recrawl/notes", []), text])
 
     def headers(self, url: str) -> Headers:
         """Validators for a request, but for the few that are fetched in full to find out who lies."""

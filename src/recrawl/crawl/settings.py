@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from recrawl.errors import RecrawlError
+from recrawl.plan.budgets import BadBudget, share_or_number
 
 PREFIX = "RECRAWL_"
 
@@ -66,7 +66,12 @@ class Options:
             raise BadSetting("goal", self.goal, "links, content or both")
         if not 0 <= self.full_fetches <= 1:
             raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
-        share_or_number(self.budget)
+        try:
+            share_or_number(self.budget)
+        except BadBudget:
+            raise BadSetting(
+                "budget", self.budget, "a number of pages or a share of them, such as 500 or 10%"
+            ) from None
         if not 0 <= self.retry_wait < float("inf"):
             raise BadSetting("retry_wait", self.retry_wait, "a number of seconds, 0 or more")
         if not 0 < self.flush_seconds < float("inf"):
@@ -107,18 +112,6 @@ class BadSetting(RecrawlError):
 
     def __init__(self, name: str, value: Any, expected: str) -> None:
         super().__init__(f"{PREFIX}{name.upper()} is {value!r}; it must be {expected}")
-
-
-def share_or_number(budget: str) -> tuple[float, bool]:
-    """A budget, and whether it is a share in percent; else it is a number of pages.
-
-    >>> share_or_number("12.5 %"), share_or_number("500")
-    ((12.5, True), (500.0, False))
-    """
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*(%?)", budget.strip(), re.ASCII)
-    if not match or ("." in match[1] and not match[2]) or float(match[1]) <= 0:
-        raise BadSetting("budget", budget, "a number of pages or a share of them, such as 500 or 10%")
-    return float(match[1]), bool(match[2])
 
 
 _KNOWN = tuple(one.name for one in fields(Options))

@@ -95,6 +95,7 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
         "spilled": count("spilled"),
         "bytes": stats.get("downloader/response_bytes", 0),
         "seconds": round(float(stats.get("elapsed_time_seconds", 0.0)), 3),
+        "notes": stats.get("recrawl/notes", []),
         "plan_failed": count("plan_failed") or None,
         "ended": stats.get("finish_reason", "running"),
     }

@@ -1,0 +1,34 @@
+"""Who may fetch, and what a crawl's notes come to."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from recrawl.cli.crawl_options import checked_agent
+from recrawl.crawl.view import told
+
+
+def test_an_agent_with_name_and_contact_is_taken_as_it_is() -> None:
+    for agent in ("Webwatch/1.0 (+https://example.org/bot)", "Webwatch bot@example.org"):
+        assert checked_agent(agent) == agent
+
+
+@pytest.mark.parametrize(
+    ("agent", "told_of"),
+    [
+        ("Webwatch/1.0", "reach you"),
+        ("(+https://example.org/bot)", "robots.txt"),
+        ("bot@example.org", "robots.txt"),
+        ("Wëbwatch bot@example.org", "ASCII"),
+        ("Webwatch\r\nX: y bot@example.org", "ASCII"),
+    ],
+)
+def test_an_agent_that_nobody_can_address_or_reach_is_refused(agent: str, told_of: str) -> None:
+    with pytest.raises(typer.BadParameter, match=told_of):
+        checked_agent(agent)
+
+
+def test_what_was_noted_of_the_plan_is_told_with_the_crawl() -> None:
+    assert told({"recrawl/notes": ["planning by round-robin"]})["notes"] == ["planning by round-robin"]
+    assert told({})["notes"] == []
