@@ -10,6 +10,7 @@ from recrawl.policies.base import Budget, Cause, Choice, LinkLists, Pages, Polic
 from recrawl.policies.brute_force import BruteForce
 from recrawl.policies.counts import AverageCount, ContentChangeRate, PreviousCount
 from recrawl.policies.cover import Oracle, SetCover
+from recrawl.policies.expected_harvest import ExpectedHarvest
 from recrawl.policies.experts import ChangeFrequency, RelatedExperts, SingleExpert
 from recrawl.policies.explore import Bandit, RegressionRoundRobin
 from recrawl.policies.freshness_oracle import FreshnessOracle
@@ -48,6 +49,7 @@ ALL: tuple[type[Policy], ...] = (
     LearningToRank,
     RegressionRoundRobin,
     Bandit,
+    ExpectedHarvest,
     PredictedCount,
     PredictedProbability,
     PredictedPresence,

@@ -1,0 +1,112 @@
+"""What a visit of each page is worth now: the stock of unseen links, how soon it will be lost, and whether a sibling keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from recrawl.policies.base import Floats, Ints
+from recrawl.policies.stock.siblings import Neighbours
+from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one
+
+
+@dataclass(frozen=True)
+class Appraisal:
+    """One entry a page that was asked about."""
+
+    stock: Floats  # links that wait there, and that no sibling has shown
+    urgency: Floats  # which part of it will be lost if the page waits, in proportion
+    safety: Floats  # which part no sibling will show
+
+
+def appraise(
+    page: Ints,
+    now: float,
+    last: Floats,
+    rate: Floats,
+    streams: Streams,
+    pairs: Neighbours,
+    usual_gap: Floats,
+    cycle: float,
+    patience: float,
+) -> Appraisal:
+    """Appraise pages that were seen before. Times are clock hours; `last`, `rate` and `usual_gap` have one entry for every page.
+
+    stock: G = λ ∫ S(now - s) ∏ (1 - a_pq) ds from the last visit until now, with S(t) = Σ w_j e^(-δ_j t) the links' survival by
+    streams and the product over the siblings q visited after s; piecewise between their visits, in closed form.
+
+    urgency: with g(τ) = ∫₀^τ S, the index [g(τ) - τ (g(τ+1) - g(τ))]/g(τ), τ in cycles. It is 0 where nothing is lost by waiting
+    and 1 where no more can be gained by it. A link found late is worth less: its value decays by half in `patience` hours, as
+    if it might leave.
+
+    safety: ∏ (1 - a_pq · S_q(usual gap of q)): a sibling that shows a link and keeps it until its next visit saves it.
+    """
+    stock, urgency, safety = (np.zeros(len(page)) for _ in range(3))
+    keeps = np.empty(len(last))
+    prior = streams.pseudo_links * streams.shares
+    _keeps(streams.followed, prior, HAZARDS, usual_gap, keeps)
+    _appraise(
+        page, now, last, rate, streams.followed, prior, HAZARDS, pairs.start, pairs.other, pairs.share, keeps,
+        cycle, np.log(2.0) / patience, stock, urgency, safety,
+    )  # fmt: skip
+    return Appraisal(stock, urgency, safety)
+
+
+@njit(cache=True)
+def weigh(followed, prior, weights):  # type: ignore[no-untyped-def]
+    """The shares of one page's streams, into `weights`."""
+    whole = 0.0
+    for j in range(len(prior)):
+        weights[j] = followed[j] + prior[j]
+        whole += weights[j]
+    weights /= whole
+
+
+@njit(cache=True)
+def _keeps(followed, prior, hazards, gap, keeps):  # type: ignore[no-untyped-def]
+    """The share of each page's links that are still there after its usual gap."""
+    weights = np.empty(len(prior))
+    for p in range(len(gap)):
+        weigh(followed[p], prior, weights)
+        keeps[p] = 0.0
+        for j in range(len(prior)):
+            keeps[p] += weights[j] * np.exp(-hazards[j] * gap[p])
+
+
+@njit(cache=True)
+def _appraise(  # type: ignore[no-untyped-def]
+    page, now, last, rate, followed, prior, hazards, start, other, share, keeps, cycle, decay, stock, urgency, safety
+):
+    weights = np.empty(len(prior))
+    decayed = hazards + decay
+    for i in range(len(page)):
+        p = page[i]
+        waited = max(now - last[p], 1e-6)
+        weigh(followed[p], prior, weights)
+        gained, gained_later = seen_one(weights, decayed, waited), seen_one(weights, decayed, waited + cycle)
+        index = (gained - waited / cycle * (gained_later - gained)) / gained
+        urgency[i] = min(max(index, 0.0), 1.0)
+        safety[i] = 1.0
+        n_later = 0
+        for at in range(start[p], start[p + 1]):
+            safety[i] *= 1.0 - share[at] * keeps[other[at]]
+            n_later += last[other[at]] > last[p]
+        if n_later == 0:
+            stock[i] = rate[p] * seen_one(weights, hazards, waited)
+            continue
+        ago, kept = np.empty(n_later), np.empty(n_later)
+        n = 0
+        for at in range(start[p], start[p + 1]):
+            if last[other[at]] > last[p]:
+                ago[n], kept[n] = min(max(now - last[other[at]], 0.0), waited), 1.0 - share[at]
+                n += 1
+        # From now backwards: what came after the latest sibling's visit is unseen by all, what came before it not by that one …
+        before, remaining, unseen = 0.0, 1.0, 0.0
+        for at in np.argsort(ago):
+            until = seen_one(weights, hazards, ago[at])
+            unseen += remaining * (until - before)
+            before = until
+            remaining *= kept[at]
+        stock[i] = rate[p] * (unseen + remaining * (seen_one(weights, hazards, waited) - before))

@@ -1,0 +1,275 @@
+"""The stock model as a whole: it watches visits, and says how many unseen links wait on each page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from recrawl.policies.base import US_PER_HOUR, Flags, Floats, Ints, LinkLists, Pages, Visits, microseconds
+from recrawl.policies.stock.answering import Answering
+from recrawl.policies.stock.appraisal import Appraisal, appraise
+from recrawl.policies.stock.cohorts import Cohorts
+from recrawl.policies.stock.interval import Calibration
+from recrawl.policies.stock.pick import no_caps, pick
+from recrawl.policies.stock.prior import Prior
+from recrawl.policies.stock.rhythm import Rhythm
+from recrawl.policies.stock.siblings import Neighbours, Siblings
+from recrawl.policies.stock.sightings import Sightings
+from recrawl.policies.stock.streams import Streams, hours_seen
+
+USUAL = 0.3  # weight of the newest gap in a page's usual one
+REFIT = 1.1  # what all pages share is learnt anew when so many times as many cycles have passed
+FEW = 3  # answers of a page before its counts tell how links come in batches
+RECENT = 50  # cycles, that tell how long one usually is
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which parts of the model are used, and how long the past counts."""
+
+    half_life_days: float = 60.0
+    half_life_visits: float = 30.0
+    rhythm: bool = True
+    lifetimes: bool = True
+    overlap: bool = True
+    discount: bool = True
+    failures: bool = True
+    around: bool = True
+    related: bool = True
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What visits of some pages would bring: one entry a page."""
+
+    worth: Appraisal
+    answers: Floats  # the probability that it does
+    raw: Floats  # links, as the model says
+    expected: Floats  # links, corrected by how right the model was so far
+    is_unseen: Flags  # it never answered
+
+
+class StockModel:
+    """Everything that was learnt about a collection's unseen links."""
+
+    def __init__(self, pages: Pages, parts: Parts) -> None:
+        n = len(pages)
+        self.parts, self.n_pages, self.site, self.host = parts, n, pages.site, pages.host
+        self.related = pages.related if parts.related else None
+        self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
+        self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
+        self.answering, self.calibration = Answering(n), Calibration()
+        self.seen_at = np.full(n, np.nan)  # hours since 1970 of the last answer
+        self.n_answers = np.zeros(n, np.int64)
+        self.gap = np.full(n, np.nan)  # usual hours between two answers
+        self.size = np.full(n, np.nan)  # links on the page
+        self.cycle_hours = 24.0
+        self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
+        self._times: list[float] = []
+        self._n_cycles, self._next_fit = 0, 1
+        self._counted = np.full(1024, -1, np.int64)  # the cycle in which a link was counted
+
+    # -- what is expected ----------------------------------------------------------------------------------------------
+
+    @property
+    def dispersion(self) -> float:
+        """φ: the variance of a page's counts, in units of their mean."""
+        return max(self._squares / self._n_squares, 1.0)
+
+    def rate(self) -> Floats:
+        """Links an hour (of the rhythm's clock), for every page."""
+        return self.prior.rate(self.streams.arrivals, self.streams.exposures(), slice(None), self.dispersion)
+
+    def shape(self, page: Ints) -> Floats:
+        """Of the gamma distribution of each page's rate: how well it is known."""
+        return self.streams.arrivals[page] / self.dispersion + self.prior.shape
+
+    def clock(self, hours: float) -> tuple[float, Floats]:
+        """Now, and when each page was last seen (NaN: never), by the rhythm's clock."""
+        if not self.parts.rhythm:
+            return hours, self.seen_at
+        return float(self.rhythm.at(hours)), self.rhythm.at(self.seen_at)
+
+    def pairs(self, is_reversed: bool = False) -> Neighbours:
+        """Siblings that show the same links; none where that part is left out."""
+        if not self.parts.overlap or (is_reversed and not self.parts.discount):
+            return Neighbours(np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64), np.empty(0))
+        return self.siblings.neighbours(is_reversed)
+
+    def foresee(self, page: Ints, hours: float, sweep: float, patience: float) -> Foreseen:
+        """What a visit of each of these pages would bring now.
+
+        sweep: hours in which all pages can be visited once; patience: hours after which a link is worth half.
+        """
+        now, last = self.clock(hours)
+        is_unseen = np.isnan(last[page])
+        seen = page[~is_unseen]
+        gap = np.where(np.isnan(self.gap), sweep, self.gap)
+        cycle = now - self.clock(hours - self.cycle_hours)[0]
+        last = np.where(np.isnan(last), -np.inf, last)
+        found = appraise(seen, now, last, self.rate(), self.streams, self.pairs(), gap, max(cycle, 1e-6), patience)
+        stock, safety = np.full(len(page), self.answering.first_links), np.ones(len(page))
+        urgency = self._urgency_of_unseen(page, hours, patience)
+        stock[~is_unseen], urgency[~is_unseen], safety[~is_unseen] = found.stock, found.urgency, found.safety
+        answers = self.answering.probability(page, hours, sweep)
+        if not self.parts.failures:
+            answers = np.where(is_unseen, answers, 1.0)
+        raw = stock * answers
+        worth = Appraisal(stock, urgency, safety)
+        return Foreseen(worth, answers, raw, self.calibration.expected(raw, is_unseen), is_unseen)
+
+    def _urgency_of_unseen(self, page: Ints, hours: float, patience: float) -> Floats:
+        """A page that never answered loses nothing by waiting, but what is found late is worth less."""
+        waited = hours - self.answering.asked_at[page]
+        decay = np.log(2.0) / patience
+        x = decay * np.maximum(np.nan_to_num(waited), 1e-3 * self.cycle_hours)
+        cycle = decay * self.cycle_hours
+        index = 1.0 - x / cycle * np.exp(-x) * np.expm1(-cycle) / np.expm1(-x)
+        return np.where(np.isnan(waited), 1.0, np.clip(index, 0.0, 1.0))
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def observe(self, visits: Visits) -> None:
+        """Learn from the visits of a cycle."""
+        if not self.n_pages:
+            return
+        hours = microseconds(visits.at) / US_PER_HOUR
+        self._times = [*self._times[-RECENT:], hours]
+        credited = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
+        if self._n_cycles == 0:
+            self.sightings.all_known(visits.shown, hours)
+        self._learn(visits, hours)
+        self.answering.observe(visits, hours, credited)
+        page = visits.page[visits.answered]
+        self.seen_at[page] = hours
+        self.n_answers[page] += 1
+        self.size[page] = visits.shown.sizes[visits.answered]
+        self._n_cycles += 1
+        if self._n_cycles >= self._next_fit:
+            self._refit()
+
+    def _judge(self, visits: Visits, hours: float) -> Ints:
+        """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
+        sweep = self.cycle_hours * max(self.n_pages / max(len(visits), 1), 1.0)
+        foreseen = self.foresee(visits.page, hours, sweep, sweep)
+        raw = np.zeros(self.n_pages)
+        raw[visits.page] = foreseen.raw
+        may = np.zeros(self.n_pages, np.bool_)
+        may[visits.page] = True
+        nobody = np.empty(0, np.int64)
+        now, last = self.clock(hours)
+        order, factor, _ = pick(
+            raw, nobody, may, len(visits), no_caps(self.n_pages), now, last, self.streams, self.pairs(is_reversed=True)
+        )
+        most = int(visits.new.links.max(initial=-1)) + 1
+        if most > len(self._counted):
+            self._counted = np.append(self._counted, np.full(max(most, len(self._counted)), -1, np.int64))
+        credited: Ints = _credit(
+            np.searchsorted(visits.page, order), visits.new.start, visits.new.links, self._counted, self._n_cycles
+        )
+        self.calibration.learn(
+            foreseen.raw * factor[visits.page], credited, foreseen.is_unseen, foreseen.answers, self.shape(visits.page),
+            self.dispersion,
+        )  # fmt: skip
+        return credited
+
+    def _learn(self, visits: Visits, hours: float) -> None:
+        """What came on pages that were seen before, how much of what had come stayed, and which siblings show it, too."""
+        page = visits.page
+        since = np.where(np.isnan(self.seen_at[page]), np.inf, self.seen_at[page])
+        came = self.sightings.came(page, visits.answered, since, visits.shown, hours)
+        place = np.flatnonzero(visits.answered & (visits.n_new_since >= 0) & np.isfinite(since))
+        now, last = self.clock(hours)
+        again, gap = page[place], np.maximum(hours - since[place], 0.0)
+        waited = np.maximum(now - last[again], 1e-6)
+        usual = np.where(np.isnan(self.gap[again]), gap, self.gap[again])
+        half_life = np.maximum(24.0 * self.parts.half_life_days, self.parts.half_life_visits * usual)
+        kept = 0.5 ** (gap / half_life)
+        n_came = came.sizes[place]
+        rate = self.rate()[again]
+        if self._n_cycles:
+            self._learn_spread(again, n_came, rate, waited)
+            self.rhythm.learn(since[place], hours, n_came.astype(np.float64), rate)
+            if self.parts.overlap:
+                self._learn_sharing(visits, came, place, hours, kept)
+        n_before, gap_before = self.cohorts.size[again], self.cohorts.gap[again]
+        n_stayed = self.cohorts.stayed(again, place, visits.shown)
+        if not self.parts.lifetimes:
+            n_before, n_stayed = np.zeros_like(n_before), np.zeros_like(n_stayed)
+        self.streams.learn(again, waited, n_came.astype(np.float64), n_before, n_stayed, gap_before, kept)
+        self.gap[again] = (1 - USUAL) * usual + USUAL * gap
+        follows = np.zeros(len(page), np.bool_)
+        follows[place] = True
+        gaps = np.zeros(len(page))
+        gaps[place] = waited
+        answered = visits.answered
+        self.cohorts.replace(page[answered], _of(came, answered), gaps[answered], follows[answered])
+
+    def _learn_spread(self, page: Ints, n_came: Ints, rate: Floats, waited: Floats) -> None:
+        """How much counts vary beyond chance."""
+        mean = rate * np.einsum("ij,ij->i", self.streams.weights(page), hours_seen(waited))
+        counts = (self.n_answers[page] >= FEW) & (mean > 0)
+        squares = np.minimum((n_came - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
+        self._squares = 0.999 * (self._squares + squares.sum())
+        self._n_squares = 0.999 * (self._n_squares + len(squares))
+
+    def _learn_sharing(self, visits: Visits, came: LinkLists, place: Ints, hours: float, kept: Floats) -> None:
+        page = visits.page
+        again, n_came = page[place], came.sizes[place]
+        to_again = np.full(self.n_pages, -1, np.int64)
+        to_again[again] = np.arange(len(again))
+        one, other = self.sightings.shared(page, came, self.site)
+        counts = to_again[one] >= 0
+        one, other = one[counts], other[counts]
+        self.siblings.add_new(one, other)
+        of_visit, sibling, at = self.siblings.of_visits(again, n_came)
+        chance = self._chance(again[of_visit], sibling, visits, hours)
+        self.siblings.learn(again, n_came, at, of_visit, chance, kept)
+        weight = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_came, 1))
+        self.siblings.hit(one, other, weight[to_again[one]])
+
+    def _chance(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
+        """The share of what came on each page that had come when its sibling was last visited."""
+        seen_now = np.zeros(self.n_pages, np.bool_)
+        seen_now[visits.page[visits.answered]] = True
+        now, last = self.clock(hours)
+        waited = np.maximum(now - last[page], 1e-6)
+        since = np.where(seen_now[sibling], 0.0, now - last[sibling])
+        since = np.clip(np.where(np.isnan(since), waited, since), 0.0, waited)
+        weights = self.streams.weights(page)
+        later = np.einsum("ij,ij->i", weights, hours_seen(since))
+        chance: Floats = 1.0 - later / np.maximum(np.einsum("ij,ij->i", weights, hours_seen(waited)), 1e-12)
+        return chance
+
+    def _refit(self) -> None:
+        """What all pages share."""
+        self._next_fit = max(self._n_cycles + 1, int(np.ceil(REFIT * self._n_cycles)))
+        if len(self._times) > 1:
+            self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)
+        if self.parts.lifetimes:
+            self.streams.refit()
+        self.rhythm.refit()
+        self.prior.refit(
+            self.streams.arrivals, self.streams.exposures(), self.size, self.site, self.related, self.dispersion,
+            self.cycle_hours, self.parts.around,
+        )  # fmt: skip
+
+
+def _of(lists: LinkLists, which: Flags) -> LinkLists:
+    """Some of the lists."""
+    start = np.append(0, np.cumsum(lists.sizes[which]))
+    return LinkLists(start, lists.links[np.repeat(which, lists.sizes)])
+
+
+@njit(cache=True)
+def _credit(order, start, links, counted, cycle):  # type: ignore[no-untyped-def]
+    """New links of each visit, every link counted for the first page in the order that shows it."""
+    credited = np.zeros(len(start) - 1, np.int64)
+    for i in order:
+        for at in range(start[i], start[i + 1]):
+            if counted[links[at]] != cycle:
+                counted[links[at]] = cycle
+                credited[i] += 1
+    return credited

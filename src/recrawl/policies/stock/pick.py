@@ -1,0 +1,101 @@
+"""Pick the best page, then the next best given that one: a page that was picked takes what its siblings would have shown."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recrawl.policies.base import Cause, Flags, Floats, Ints
+from recrawl.policies.stock.appraisal import weigh
+from recrawl.policies.stock.siblings import Neighbours
+from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one
+
+_PICKED, _CUT, _HOST, _SITE = (int(c) for c in (Cause.PICKED, Cause.BELOW_CUT, Cause.HOST_CAP, Cause.SITE_CAP))
+
+#: host of each page, most pages of one host, how many each has already; the same for sites
+Caps = tuple[Ints, int, Ints, Ints, int, Ints]
+
+
+def no_caps(n_pages: int) -> Caps:
+    """As many pages of one host or site as anyone likes."""
+    one = np.zeros(n_pages, np.int64)
+    return one, n_pages + 1, np.zeros(max(n_pages, 1), np.int64), one, n_pages + 1, np.zeros(max(n_pages, 1), np.int64)
+
+
+def pick(
+    score: Floats,
+    first: Ints,
+    may: Flags,
+    n: int,
+    caps: Caps,
+    now: float,
+    last: Floats,
+    streams: Streams,
+    showers: Neighbours,
+) -> tuple[Ints, Floats, NDArray[np.int8]]:
+    """Up to `n` pages: those of `first` in their order, then greedily by score, ties in the order of the pages.
+
+    When p is picked, the score of each sibling r is multiplied by 1 - a_rp · (share of r's stock that came after p's last visit).
+    `showers`: the pairs by the page that shows the links (`Siblings.neighbours` reversed). The pages, the factor that is left of
+    every page's score, and its cause.
+    """
+    cause = np.full(len(score), _CUT, np.int8)
+    factor = np.ones(len(score))
+    prior = streams.pseudo_links * streams.shares
+    chosen = _pick(
+        score, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other, showers.share,
+        cause, factor,
+    )  # fmt: skip
+    return chosen, factor, cause
+
+
+@njit(cache=True)
+def _pick(  # type: ignore[no-untyped-def]
+    score, first, may, n, host, per_host, of_host, site, per_site, of_site, now, last, followed, prior, hazards,
+    start, other, share, cause, factor,
+):  # fmt: skip
+    n_pages = len(score)
+    chosen = np.empty(min(n, n_pages), np.int64)
+    n_chosen, n_first = 0, 0
+    weights = np.empty(len(prior))
+    heap = [(-score[p], p) for p in range(n_pages) if may[p]]
+    heapq.heapify(heap)
+    while n_chosen < len(chosen):
+        if n_first < len(first):
+            p = first[n_first]
+            n_first += 1
+        elif heap:
+            worth, p = heapq.heappop(heap)
+            if cause[p] != _PICKED and -score[p] * factor[p] > worth + 1e-12 * abs(worth):
+                heapq.heappush(heap, (-score[p] * factor[p], p))  # a sibling was picked since: it is worth less
+                continue
+        else:
+            break
+        if cause[p] == _PICKED or not may[p]:
+            continue
+        if of_host[host[p]] >= per_host:
+            cause[p] = _HOST
+            continue
+        if of_site[site[p]] >= per_site:
+            cause[p] = _SITE
+            continue
+        chosen[n_chosen] = p
+        n_chosen += 1
+        cause[p] = _PICKED
+        of_host[host[p]] += 1
+        of_site[site[p]] += 1
+        for at in range(start[p], start[p + 1]):
+            r = other[at]
+            if cause[r] == _PICKED or np.isnan(last[r]):
+                continue
+            waited = max(now - last[r], 1e-6)
+            newer = waited if np.isnan(last[p]) else min(waited, max(now - last[p], 0.0))
+            part = 1.0
+            if newer < waited:
+                weigh(followed[r], prior, weights)
+                part = seen_one(weights, hazards, newer) / seen_one(weights, hazards, waited)
+            factor[r] *= 1.0 - share[at] * part
+    return chosen[:n_chosen]

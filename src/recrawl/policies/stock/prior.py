@@ -1,0 +1,120 @@
+"""Look around: what is expected of a page before its own past says much, from pages of its size, its site and its text.
+
+How much each of these counts is not set but learnt: by the likelihood of what all other pages brought (empirical Bayes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import gammaln
+
+from recrawl.policies.base import Floats, Ints
+from recrawl.related import Related
+
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  #: of a page's size, to which its rate may be proportional
+SHAPES = np.geomspace(
+    0.02, 20.0, 13
+)  #: of the gamma distribution of rates around what is expected: small means very different
+WEIGHTS = (
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+    100.0,
+    np.inf,
+)  #: links of others that weigh as much as the level above; infinite: unused
+MAX_FITTED = 20_000  #: pages that the weights are learnt from; more tell no more
+
+
+class Prior:
+    """The expected rate of every page (links a clock hour), and how firmly to expect it.
+
+    The rate of page p is gamma distributed with shape `shape` around mean_p = level · size_p^power · site_p · related_p. Counts are
+    over-dispersed by φ: links come in batches. So after A links in E hours the rate is (A + shape·φ)/(E + shape·φ/mean_p). The
+    factors of site and related pages are ratios of what came to what was expected there, without the page itself, shrunk
+    towards 1 by `site_weight` and `related_weight` links.
+    """
+
+    def __init__(self, n_pages: int) -> None:
+        self.mean: Floats = np.ones(n_pages)
+        self.power, self.shape = 1.0, 0.5
+        self.site_weight = self.related_weight = np.inf
+
+    def rate(self, arrivals: Floats, exposure: Floats, page: Ints | slice, dispersion: float) -> Floats:
+        """Links an hour, by the page's own past and what is expected of it."""
+        strength = self.shape * dispersion
+        rate: Floats = (arrivals + strength) / (exposure + strength / self.mean[page])
+        return rate
+
+    def refit(
+        self,
+        arrivals: Floats,
+        exposure: Floats,
+        size: Floats,
+        site: Ints,
+        related: Related | None,
+        dispersion: float,
+        cycle_hours: float,
+        around: bool = True,
+    ) -> None:
+        """Learn all weights anew. `size`: links on each page, NaN where nobody knows. No `around`: all pages begin alike."""
+        known = size[~np.isnan(size)]
+        size = np.maximum(np.where(np.isnan(size), known.mean() if len(known) else 1.0, size), 1.0)
+        fitted = np.flatnonzero(exposure > 0)
+        fitted = fitted[:: len(fitted) // MAX_FITTED + 1]
+
+        def fit(mean: Floats, shape: float) -> float:
+            """Log-likelihood of what the pages brought, per link batch: a negative binomial distribution."""
+            n, expected = arrivals[fitted] / dispersion, mean[fitted] * exposure[fitted] / dispersion
+            terms = gammaln(n + shape) - gammaln(shape) + shape * np.log(shape / (shape + expected))
+            return float((terms + n * np.log(expected / (shape + expected))).sum())
+
+        def level(power: float) -> Floats:
+            base = size**power
+            # One link on one page in one cycle, before anything is known.
+            mean: Floats = base * ((arrivals.sum() + 1.0) / ((base * exposure).sum() + base.mean() * cycle_hours))
+            return mean
+
+        if len(fitted) < 3:
+            self.mean = level(self.power)
+            return
+        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power), self.shape))
+        mean = level(self.power)
+        if around:
+            self.site_weight, mean = self._looked(_SiteFactor(site, arrivals, mean * exposure), mean, dispersion, fit)
+        if around and related is not None:
+            near = _RelatedFactor(related, arrivals, mean * exposure)
+            self.related_weight, mean = self._looked(near, mean, dispersion, fit)
+        self.mean = mean
+        self.shape = float(max(SHAPES, key=lambda shape: fit(mean, shape)))
+
+    def _looked(
+        self, factor: _SiteFactor, mean: Floats, dispersion: float, fit: Callable[[Floats, float], float]
+    ) -> tuple[float, Floats]:
+        """The weight that explains best what the pages brought, and the means with it; unused unless it explains more."""
+        best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion), self.shape))
+        return best, mean * factor(best * dispersion)
+
+
+class _SiteFactor:
+    """What came on the other pages of the site, by what was expected there."""
+
+    def __init__(self, site: Ints, came: Floats, expected: Floats) -> None:
+        self.came = np.bincount(site, came)[site] - came
+        self.expected = np.bincount(site, expected)[site] - expected
+
+    def __call__(self, weight: float) -> Floats:
+        return np.ones(len(self.came)) if np.isinf(weight) else (self.came + weight) / (self.expected + weight)
+
+
+class _RelatedFactor(_SiteFactor):
+    """What came on related pages, by what was expected there; each counts by its weight."""
+
+    def __init__(self, related: Related, came: Floats, expected: Floats) -> None:
+        is_there = related.neighbour >= 0
+        weight = np.where(is_there, related.weight, 0.0) * is_there.sum(axis=1, keepdims=True)
+        self.came = (weight * came[related.neighbour]).sum(axis=1)
+        self.expected = (weight * expected[related.neighbour]).sum(axis=1)

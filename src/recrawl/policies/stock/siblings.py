@@ -1,0 +1,138 @@
+"""Which share of the links that come on a page also comes on another page of its site: only pairs that shared a link are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from recrawl.policies.base import Floats, Ints
+from recrawl.policies.pairs import EMPTY, slot
+
+PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The pairs by their first page: those of page p are ``start[p]:start[p + 1]``."""
+
+    start: Ints
+    other: Ints
+    share: Floats  # of what comes on the page, that the other one shows as well
+
+
+class Siblings:
+    """Hits and chances of ordered pairs (p, q): links that came on p, and of these the ones that q showed.
+
+    A link that came on p had its chance if q was visited after it came. The share is (hits + α·a0)/(chances + α) with a0 =
+    min(`share`, 2/pages of the site). Links that come together are shared together, so those of one visit count as no more than
+    `per_visit`.
+    """
+
+    def __init__(self, site: Ints, pseudo_links: float = 5.0, share: float = 0.05, per_visit: float = 10.0) -> None:
+        self.site, self.n_pages = site, len(site)
+        self.pseudo_links, self.per_visit = pseudo_links, per_visit
+        self.prior = (
+            np.minimum(share, 2.0 / np.maximum(np.bincount(site, minlength=1), 1))[site] if len(site) else np.ones(0)
+        )
+        self.keys: Ints = np.full(1024, EMPTY, np.int64)
+        self.hits, self.chances = np.zeros(1024), np.zeros(1024)
+        self.size = 0
+        self.n_came = np.zeros(self.n_pages)  # links that came so far, as they count
+        self._start, self._at = np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64)  # slots by page
+        self._n_sorted = 0
+
+    def of_visits(self, page: Ints, n_came: Ints) -> tuple[Ints, Ints, Ints]:
+        """The known pairs of the pages on which links came: place in `page`, the other page, and slot."""
+        self._sort()
+        place = np.flatnonzero(n_came > 0)
+        sizes = self._start[page[place] + 1] - self._start[page[place]]
+        begin = np.repeat(self._start[page[place]], sizes)
+        at = self._at[begin + _ramps(sizes)]
+        return np.repeat(place, sizes), self.keys[at] % self.n_pages, at
+
+    def add_new(self, one: Ints, other: Ints) -> None:
+        """Make room for pairs that share a link for the first time."""
+        keys = np.unique(one * self.n_pages + other)
+        self._reserve(len(keys))
+        at = _insert(self.keys, keys)
+        is_new = self.chances[at] == 0
+        self.chances[at[is_new]] = PAST * self.n_came[keys[is_new] // self.n_pages] + 1e-9
+        self.size += int(is_new.sum())
+
+    def learn(self, page: Ints, n_came: Ints, at: Ints, place: Ints, chance: Floats, kept: Floats) -> None:
+        """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown."""
+        counts = np.minimum(n_came, self.per_visit)
+        self.hits[at] *= kept[place]
+        self.chances[at] = self.chances[at] * kept[place] + counts[place] * chance
+        self.n_came[page] = self.n_came[page] * kept + counts
+
+    def hit(self, one: Ints, other: Ints, weight: Floats) -> None:
+        """Add links that both pages of a pair show: a weight each."""
+        keys, place = np.unique(one * self.n_pages + other, return_inverse=True)
+        at = _slots(self.keys, keys)
+        self.hits[at] += np.bincount(place, weight)
+        self.chances[at] = np.maximum(self.chances[at], self.hits[at])
+
+    def neighbours(self, is_reversed: bool = False) -> Neighbours:
+        """All pairs by their first page; reversed: by the other one, with the share of what comes on the first."""
+        self._sort()
+        at = self._at
+        one, other = self.keys[at] // self.n_pages, self.keys[at] % self.n_pages
+        alpha = self.pseudo_links
+        share = np.minimum((self.hits[at] + alpha * self.prior[one]) / (self.chances[at] + alpha), 0.999)
+        if not is_reversed:
+            return Neighbours(self._start, other, share)
+        order = np.argsort(other, kind="stable")
+        start = np.append(0, np.cumsum(np.bincount(other, minlength=self.n_pages)))
+        return Neighbours(start, one[order], share[order])
+
+    def _sort(self) -> None:
+        if self._n_sorted == self.size:
+            return
+        at = np.flatnonzero(self.keys != EMPTY)
+        at = at[np.argsort(self.keys[at], kind="stable")]
+        self._at, self._n_sorted = at, len(at)
+        counts = np.bincount(self.keys[at] // self.n_pages, minlength=self.n_pages)
+        self._start = np.append(0, np.cumsum(counts))
+
+    def _reserve(self, more: int) -> None:
+        if 2 * (self.size + more) <= len(self.keys):
+            return
+        room = len(self.keys)
+        while room < 2 * (self.size + more):
+            room *= 2
+        held = np.flatnonzero(self.keys != EMPTY)
+        keys, hits, chances = self.keys[held], self.hits[held], self.chances[held]
+        self.keys, self.hits, self.chances = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
+        at = _insert(self.keys, keys)
+        self.hits[at], self.chances[at] = hits, chances
+        self._n_sorted = -1
+
+
+def _ramps(sizes: Ints) -> Ints:
+    """0, 1, … for each size.
+
+    >>> _ramps(np.array([2, 0, 3]))
+    array([0, 1, 0, 1, 2])
+    """
+    ends = np.cumsum(sizes)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+
+
+@njit(cache=True)
+def _slots(keys, wanted):  # type: ignore[no-untyped-def]
+    at = np.empty(len(wanted), np.int64)
+    for i in range(len(wanted)):
+        at[i] = slot(keys, wanted[i])
+    return at
+
+
+@njit(cache=True)
+def _insert(keys, wanted):  # type: ignore[no-untyped-def]
+    at = np.empty(len(wanted), np.int64)
+    for i in range(len(wanted)):
+        at[i] = slot(keys, wanted[i])
+        keys[at[i]] = wanted[i]
+    return at
