@@ -19,6 +19,7 @@ class Found:
 
     visits: Visits
     ages: Floats  # hours between the first sighting on any page and the discovery, one entry a link found
+    cycles: Ints  # the same in cycles
 
 
 class Crawler:
@@ -96,7 +97,7 @@ class Crawler:
         published = world.time[np.maximum(world.first_shown[found], 0)]
         ages = (world.time[now] - published) / 3.6e9
         counted = world.first_shown[found] > 0
-        return Found(visits, ages[counted])
+        return Found(visits, ages[counted], now - world.first_shown[found][counted])
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""

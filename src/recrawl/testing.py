@@ -209,7 +209,9 @@ def _check_words(choice: Choice) -> None:
         assert values is None or len(values) == n, (
             f"{name} has {0 if values is None else len(values)} entries for {n} pages"
         )
-    assert isinstance(choice.reason, str) or len(choice.reason) == n, f"{len(choice.reason)} reasons for {n} pages"
+    assert not isinstance(choice.reason, tuple) or len(choice.reason) == n, (
+        f"{len(choice.reason)} reasons for {n} pages"
+    )
     assert choice.expected is None or not (choice.expected < 0).any(), "fewer than 0 new links are expected"
     if choice.reason:
         for i in range(n):

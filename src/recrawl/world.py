@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -97,6 +97,22 @@ class World:
         cut = {name: getattr(self, name)[: cycle + 1] for name in ("time", "shows", "version", "is_baseline")}
         cut |= {} if self.text is None else {"text": self.text[: cycle + 1]}
         return _with(self, **cut, first_shown=np.where(self.first_shown > cycle, 0, self.first_shown).astype(np.int32))
+
+    def reordered(self, order: Ints) -> World:
+        """The same world with its pages in another order: what decides ties is a matter of chance."""
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        moved: dict[str, Any] = {name: getattr(self, name)[order] for name in ("page", "site", "host")}
+        moved |= {name: getattr(self, name)[:, order] for name in ("shows", "version", "is_baseline")}
+        moved |= {} if self.text is None else {"text": self.text[:, order]}
+        if self.related is not None:
+            near = self.related.neighbour[order]
+            moved["related"] = replace(
+                self.related,
+                neighbour=np.where(near < 0, near, place[near]).astype(near.dtype),
+                weight=self.related.weight[order],
+            )
+        return _with(self, **moved, url=self.url.take(pa.array(order)))
 
     def relevant(self, counts: Flags) -> World:
         """The focused setting: only these links count; all others are taken from the pages."""

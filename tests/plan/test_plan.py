@@ -234,7 +234,7 @@ def test_explain_and_plan_agree(history: History) -> None:
 
 
 def test_without_a_recommendation_the_length_of_the_history_decides(history: History, tmp_path: Path) -> None:
-    assert default_policy(history).policy == SHORT_FALLBACK
+    assert default_policy(history.as_of(START + timedelta(days=1.5))).policy == SHORT_FALLBACK
     longer = History.create(tmp_path / "h")
     daily(longer, "lively", 1, 20)
     assert default_policy(longer).policy == FALLBACK

@@ -72,6 +72,7 @@ def crawl(
         "RECRAWL_GOAL": asked.goal.value,
         "RECRAWL_CHANGE": asked.change or ANY,
         "RECRAWL_POLICY": asked.policy,
+        "RECRAWL_FAVOUR": asked.favour.value if asked.favour else None,
         "RECRAWL_MODEL": asked.model,
         "RECRAWL_PER_HOST": asked.per_host,
         "RECRAWL_PER_SITE": asked.per_site,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -106,7 +106,6 @@ def _show(made: Plan, top: int) -> None:
 def _table(made: Plan, top: int) -> Table:
     from rich.table import Table
 
-    from recrawl.models.reasons import number
     from recrawl.plan.formats import records
 
     table = Table("page", "expected", "any", "changed", "last visit", "last new link", "why", pad_edge=False)
@@ -116,7 +115,7 @@ def _table(made: Plan, top: int) -> Table:
         changed = row["probability_changed"]
         table.add_row(
             row["url"],
-            number(row["expected_new_links"]),
+            _expected(row),
             f"{row['probability']:.0%}",
             "–" if changed is None else f"{changed:.0%}",
             _short(row["last_visit_at"]),
@@ -125,6 +124,15 @@ def _table(made: Plan, top: int) -> Table:
         )
     table.title, table.title_justify = f"the next pages, by {made.policy}", "left"
     return table
+
+
+def _expected(row: dict[str, Any]) -> str:
+    """New links, with the interval where there is one."""
+    from recrawl.models.reasons import number
+
+    if row["expected_low"] is None:
+        return number(row["expected_new_links"])
+    return f"{number(row['expected_new_links'])} ({row['expected_low']:.0f}–{row['expected_high']:.0f})"
 
 
 def _gains(made: Plan, links: float, changed: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,6 +36,13 @@ class Goal(StrEnum):
     links = "links"
     content = "content"
     both = "both"
+
+
+class Favour(StrEnum):
+    """What matters more."""
+
+    coverage = "coverage"
+    freshness = "freshness"
 
 
 GoalOption = Annotated[
@@ -71,6 +78,13 @@ PolicyOption = Annotated[
 ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", metavar="FILE", help="Plan by the predictions of a model that recrawl train made."),
+]
+FavourOption = Annotated[
+    Favour | None,
+    typer.Option(
+        "--favour",
+        help="Find most links in the end (coverage: those that stay can wait), or as many as possible now (freshness).",
+    ),
 ]
 PerHostOption = Annotated[int | None, typer.Option("--per-host", min=0, help="At most so many pages of one host.")]
 PerSiteOption = Annotated[
@@ -112,6 +126,7 @@ class Asked:
     weight: WeightOption = None
     change: ChangeOption = ANY
     policy: PolicyOption = None
+    favour: FavourOption = None
     model: ModelOption = None
     per_host: PerHostOption = None
     per_site: PerSiteOption = None
@@ -162,6 +177,11 @@ class Asked:
             raise typer.BadParameter(
                 "--goal both weighs what it expects itself: leave --policy and --set out, or use --goal links or content"
             )
+        if self.favour is not None and (by_policy or self.model or self.goal is not Goal.links):
+            raise typer.BadParameter(
+                f"--favour {self.favour} is for plans by expected-harvest: leave --policy, --set, --model and --goal out, or use "
+                f"--policy expected-harvest --set expected-harvest.favour={self.favour}"
+            )
         if self.weight is not None and self.goal is not Goal.both:
             raise typer.BadParameter(f"--weight {self.weight:g} weighs links against content: it needs --goal both")
 
@@ -182,7 +202,8 @@ class Asked:
         if self.goal is Goal.both:
             return ForBoth() if self.weight is None else ForBoth(self.weight)
         if self.policy is None:
-            chosen_by = default_policy(history, self.every, "content" if self.goal is Goal.content else "links")
+            goal: Literal["links", "content"] = "content" if self.goal is Goal.content else "links"
+            chosen_by = default_policy(history, self.every, goal, self.favour.value if self.favour else None)
             note(chosen_by.why)
             name, known = chosen_by.policy, chosen_by.settings
         else:

@@ -49,17 +49,21 @@ def tune(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Replay several policies on the past of this history and recommend the one that found most; recrawl plan then uses it."""
+    """Replay several policies and settings on the past of this history and recommend one; recrawl plan then uses it.
+
+    Recommended is what found most new links, but the default policy stays unless another is better by more than chance.
+    """
     from recrawl.cli.policy_options import budget_pages
     from recrawl.plan.default import recommend
+    from recrawl.plan.make import N_RELATED
     from recrawl.policies.base import Budget
     from recrawl.replay.past import past
     from recrawl.replay.tune import CANDIDATES
     from recrawl.replay.tune import tune as run
 
     opened = open_history(history, as_of)
-    world = past(opened, every)
-    chosen = tuple(name.strip() for name in policies.split(",")) if policies else CANDIDATES
+    world = past(opened, every, n_related=N_RELATED)
+    chosen = [name.strip() for name in policies.split(",")] if policies else CANDIDATES
     with progress("replaying", None) as advance:
         before = 0
 
@@ -69,11 +73,11 @@ def tune(
             before = done
 
         found = run(world, Budget(budget_pages(budget, world.n_pages)[0]), chosen, window, seed, workers, on_cycles)
-    told = found.record(every)
+    recorded = found.record(every)
     if not dry_run and not found.is_tie:
-        recommend(opened.store.folder, told)
+        recommend(opened.store.folder, recorded)
     if json:
-        print_json(told)
+        print_json(recorded)
         return
     _show(found, world.n_pages, every, dry_run)
 
@@ -87,10 +91,11 @@ def _show(found: Any, n_pages: int, every: str, dry_run: bool) -> None:
     best = found.best
     say(f"{len(best.rows):,} cycles of {n_pages:,} pages, {best.budget:,} fetches each; share of the new links found:")
     from recrawl.replay.summary import summarise
+    from recrawl.replay.tune import told
 
     for run in found.runs:
         coverage = summarise(run).coverage
-        say(f"  {run.policy:24} {'–' if coverage is None else f'{coverage:.3f}'}")
+        say(f"  {told(run):36} {'–' if coverage is None else f'{coverage:.3f}'}")
     if found.is_tie:
         say(
             "all of them found the same, so none is recommended: with so few fetches and cycles hardly a page is seen twice"
@@ -100,6 +105,8 @@ def _show(found: Any, n_pages: int, every: str, dry_run: bool) -> None:
     for margin in margins if found.against_next != found.against_round_robin else margins[:1]:
         if margin is not None and margin.difference is not None:
             interval = "" if margin.low is None else f" (95% between {margin.low:+.3f} and {margin.high:+.3f})"
-            say(f"{best.policy} is {margin.difference:+.3f} from {margin.against}{interval}")
+            say(f"{margin.policy} is {margin.difference:+.3f} from {margin.against}{interval}")
+    if best is not found.runs[0]:
+        say(f"{told(found.runs[0])} is not better than it by more than chance, so the default stays")
     end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {every} will use it"
-    say(f"recommended: {best.policy}; {end}")
+    say(f"recommended: {told(best)}; {end}")

@@ -154,7 +154,7 @@ def _policy(history: History, options: Options, note: Note) -> Policy:
         return policy
     if options.goal == "both":
         return ForBoth()
-    default = default_policy(history, options.every, options.goal)  # type: ignore[arg-type]
+    default = default_policy(history, options.every, options.goal, options.favour)  # type: ignore[arg-type]
     note(f"planning {default.why}")
     return named(default.policy, **default.settings)
 

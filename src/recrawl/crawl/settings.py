@@ -30,6 +30,9 @@ class Options:
     goal: str = _setting("links", "What to find: links, content or both.")
     change: str = _setting("any", "What makes a copy outdated: any difference, or significant, digest, shingles.")
     policy: str | None = _setting(None, "Who chooses; default: what recrawl tune recommended, else a fallback.")
+    favour: str | None = _setting(
+        None, "Find most links in the end (coverage) or now (freshness), by expected-harvest."
+    )
     model: str | None = _setting(None, "Plan by the predictions of a model that recrawl train made.")
     per_host: int | None = _setting(None, "At most so many planned pages of one host.")
     per_site: int | None = _setting(None, "At most so many planned pages of one registered domain.")
@@ -64,6 +67,8 @@ class Options:
             object.__setattr__(self, "history", os.environ.get("RECRAWL_HISTORY") or "./history")
         if self.goal not in ("links", "content", "both"):
             raise BadSetting("goal", self.goal, "links, content or both")
+        if self.favour not in (None, "coverage", "freshness"):
+            raise BadSetting("favour", self.favour, "coverage or freshness")
         if not 0 <= self.full_fetches <= 1:
             raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
         try:

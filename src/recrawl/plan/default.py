@@ -14,8 +14,8 @@ from recrawl.history import History
 from recrawl.panel import rounds_of
 from recrawl.plan.goals import Goal
 
-ENOUGH_CYCLES = 14  #: the regression needs ten cycles before it begins
-FALLBACK, SHORT_FALLBACK, FOR_CONTENT = "regression-round-robin", "round-robin", "freshness-value"
+ENOUGH_CYCLES = 3  #: after which pages were seen to gain links, or not
+FALLBACK, SHORT_FALLBACK, FOR_CONTENT = "expected-harvest", "round-robin", "freshness-value"
 FILE = "tuned.json"
 
 
@@ -28,11 +28,14 @@ class Default:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def default_policy(history: History, every: str = "crawl", goal: Goal = "links") -> Default:
+def default_policy(history: History, every: str = "crawl", goal: Goal = "links", favour: str | None = None) -> Default:
     """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
 
-    What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy.
+    What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy. `favour`:
+    what a user asks for, coverage or freshness; only one policy can be asked.
     """
+    if favour is not None:
+        return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
     found = recommendation(history.store.folder)
@@ -44,7 +47,9 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links")
         )
     n_cycles = len(rounds_of(history.timeline, every).ends) if history.timeline.n_visits else 0
     if n_cycles >= ENOUGH_CYCLES:
-        return Default(FALLBACK, f"by {FALLBACK}; recrawl tune finds out which policy suits this history best")
+        return Default(
+            FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"
+        )
     return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {n_cycles} cycles are too few to learn from")
 
 

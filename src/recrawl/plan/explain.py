@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl.errors import RecrawlError
 from recrawl.plan.make import Request, Situation, budget_of, expected_of, reasons
-from recrawl.policies.base import NEVER, Cause, moment
+from recrawl.policies.base import LEVEL, NEVER, Cause, moment
 from recrawl.policies.pairs import PairTable
 from recrawl.urls import page_id
 
@@ -74,6 +74,8 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     expected, probability = by_past[page], likely[page]
     if len(rank):  # what the plan itself would show
         expected = expected_of(everything, by_past, situation.expectation.size)[rank[0]]
+        if everything.spread is not None:
+            probability = everything.spread(rank, LEVEL).any[0]
     (changed,), changes = situation.changed(now, np.array([page])), situation.changes
     waited = float(pages.age_hours(now)[page])
     rival = int(choice.overlaps[page]) if choice.overlaps is not None and cause is Cause.OVERLAP else -1

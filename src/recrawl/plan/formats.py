@@ -24,6 +24,8 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
             "url": url,
             "host": plan.host[i],
             "expected_new_links": round(float(plan.expected[i]), 4),
+            "expected_low": _known(plan.low[i]),
+            "expected_high": _known(plan.high[i]),
             "probability": round(float(plan.probability[i]), 4),
             "probability_changed": _known(plan.probability_changed[i]),
             "due_at": _iso(plan.due_at[i]),
@@ -53,6 +55,8 @@ def table(plan: Plan) -> Iterator[bytes]:
         "url",
         "host",
         "expected_new_links",
+        "expected_low",
+        "expected_high",
         "probability",
         "probability_changed",
         "due_at",
@@ -115,8 +119,8 @@ FORMATS: dict[str, Callable[[Plan], Iterator[bytes]]] = {
 }
 
 
-def _known(probability: float) -> float | None:
-    return None if np.isnan(probability) else round(float(probability), 4)
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)
 
 
 def _iso(at: np.datetime64) -> str | None:

@@ -20,7 +20,21 @@ from recrawl.history import History
 from recrawl.plan.changes import ChangeExpectation
 from recrawl.plan.goals import ForBoth, Goal
 from recrawl.plan.hinted import Hinted, Hints, hints_of
-from recrawl.policies.base import NEVER, Budget, Cause, Choice, Flags, Floats, Ints, Pages, Policy, microseconds
+from recrawl.policies.base import (
+    LEVEL,
+    NEVER,
+    Budget,
+    Cause,
+    Choice,
+    Flags,
+    Floats,
+    Ints,
+    Name,
+    Pages,
+    Policy,
+    Spread,
+    microseconds,
+)
 from recrawl.policies.expectation import Expectation
 from recrawl.world import record
 
@@ -60,6 +74,8 @@ class Plan:
     url: pa.Array
     host: list[str]
     expected: Floats  # new links
+    low: Floats  # ends of the 80% interval; NaN: the policy has none
+    high: Floats
     probability: Floats  # of at least one
     probability_changed: Floats  # that the page no longer is as it was when last seen; NaN: not known
     last_visit_at: NDArray[np.datetime64]  # NaT: never
@@ -229,6 +245,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     policy = situation.chooser(request)
     ranked = policy.choose(pages, replace(budget, pages=len(pages)), now)
     choice = policy.choose(pages, budget, now)
+    spread = _spread(choice)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
     last = pages.last_visit[choice.page]
@@ -245,7 +262,9 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         url=url,
         host=[urls.host(text) for text in url.to_pylist()],
         expected=expected_of(choice, expected, size),
-        probability=probability[choice.page],
+        low=spread.low,
+        high=spread.high,
+        probability=np.where(np.isnan(spread.any), probability[choice.page], spread.any),
         probability_changed=changed[choice.page],
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[choice.page]),
@@ -265,13 +284,24 @@ def reasons(situation: Situation, choice: Choice) -> list[str]:
     new = situation.pages.is_new[choice.page]
     never = situation.pages.n_visits[choice.page] == 0
     words = []
+
+    def called(of: int) -> Name:
+        """How other pages are called in a sentence about one: by their path, if they are of the same host."""
+        host = situation.pages.host
+
+        def name(page: int) -> str:
+            url = str(situation.url[page].as_py())
+            return "/" + url.split("/", 3)[-1] if host[page] == host[of] else url
+
+        return name
+
     for i in range(len(choice)):
         if never[i]:
             words.append("never visited yet")
         elif new[i]:
             words.append("visited once: a second visit tells how it changes")
         else:
-            words.append(choice.why(i))
+            words.append(choice.why(i, called(int(choice.page[i]))))
     return words
 
 
@@ -293,6 +323,13 @@ def expected_of(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
     own = np.where(np.isnan(choice.expected), otherwise[choice.page], choice.expected)
     most = np.where(np.isnan(size[choice.page]), np.inf, size[choice.page])
     return np.minimum(own, most)
+
+
+def _spread(choice: Choice) -> Spread:
+    """How sure the policy is, NaN where it does not say."""
+    if choice.spread is not None:
+        return choice.spread(np.arange(len(choice)), LEVEL)
+    return Spread(*(np.full(len(choice), np.nan) for _ in range(4)))
 
 
 def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NEVER = np.iinfo(np.int64).min
 US_PER_HOUR = 3_600_000_000
+LEVEL = 0.8  #: of the intervals that plans show
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -181,27 +183,50 @@ class Budget:
         return replace(self, pages=max(self.pages - len(choice), 0), barred=barred, taken=taken)
 
 
+Name = Callable[[int], str]  #: what to call a page
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How sure the expected links are: one entry a page picked."""
+
+    low: Floats  # ends of the interval
+    high: Floats
+    stated: Floats  # the probability that the count lies within: at least the level, since counts are whole numbers
+    any: Floats  # the probability of at least one new link
+
+
 @dataclass(frozen=True)
 class Choice:
     """The pages picked, the best first, with what is expected of each and why."""
 
     page: Ints
     score: Floats  # what the policy ranked by
-    reason: str | tuple[str, ...] = ""  # a sentence with {fields}: one for all pages, or one for each
+    # A sentence with {fields}, one for all pages or one for each; or what makes the sentence of the i-th when it is asked for.
+    reason: str | tuple[str, ...] | Callable[[int, Name], str] = ""
     detail: dict[str, NDArray[Any]] = field(default_factory=dict)  # numbers behind the reason: one entry a page picked
     expected: Floats | None = None  # new links expected, where the policy has a notion of it
     cause: NDArray[np.int8] | None = None  # one `Cause` for every page there is
     overlaps: Ints | None = (
         None  # for every page left out because of overlap: the picked page that it overlaps with; else -1
     )
+    spread: Callable[[Ints, float], Spread] | None = None  # of the i-th, … page picked at a level, when it is asked for
 
     def __len__(self) -> int:
         return len(self.page)
 
-    def why(self, i: int) -> str:
-        """The reason for the i-th page in words."""
+    def why(self, i: int, name: Name = lambda page: f"page {page}") -> str:
+        """The reason for the i-th page in words; other pages are called by `name`."""
+        if callable(self.reason):
+            return self.reason(i, name)
         sentence = self.reason if isinstance(self.reason, str) else self.reason[i]
         return sentence.format(**{name: values[i] for name, values in self.detail.items()})
+
+    def _sentences(self) -> tuple[str, ...]:
+        """One sentence a page, whose {fields} are to be filled in."""
+        if callable(self.reason):
+            return tuple(self.why(i).replace("{", "{{").replace("}", "}}") for i in range(len(self)))
+        return (self.reason,) * len(self) if isinstance(self.reason, str) else self.reason
 
     def then(self, other: Choice) -> Choice:
         """This choice and, after it, another one from the rest of the pages."""
@@ -210,7 +235,7 @@ class Choice:
             parts = ((one, len(self)), (two, len(other)))
             return np.concatenate([np.full(n, np.nan) if values is None else values for values, n in parts])
 
-        reasons = [(c.reason,) * len(c) if isinstance(c.reason, str) else c.reason for c in (self, other)]
+        reasons = [c._sentences() for c in (self, other)]
         names = self.detail.keys() | other.detail.keys()
         cause = self.cause
         if cause is not None and other.cause is not None:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.policies.base import US_PER_HOUR, Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
+from recrawl.policies.base import (
+    US_PER_HOUR,
+    Budget,
+    Choice,
+    Floats,
+    Ints,
+    Name,
+    Pages,
+    Policy,
+    Spread,
+    Visits,
+    microseconds,
+)
 from recrawl.policies.stock.model import Foreseen, Parts, StockModel
 from recrawl.policies.stock.pick import pick
 from recrawl.policies.stock.streams import half_gone
 
 FAVOURS = ("coverage", "freshness")
 MIN_SHARE = 0.1  # of the links, that a sibling must show to be named
+LIKELY = 0.9  # to answer: no need to mention it
+NEVER_GONE = 1e5  # hours: eleven years
 
 
 class ExpectedHarvest(Policy):
@@ -40,7 +55,7 @@ class ExpectedHarvest(Policy):
         self,
         favour: str = "coverage",
         explore: float = 0.25,
-        patience: float = 3.5,
+        patience: float = 7.0,
         half_life_days: float = 60.0,
         half_life_visits: float = 30.0,
         rhythm: bool = True,
@@ -108,8 +123,8 @@ class ExpectedHarvest(Policy):
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
         expected = (foreseen.expected * factor)[chosen]
-        reason, detail = self._why(chosen, foreseen, expected, hours)
-        return Choice(chosen, (score * factor)[chosen], reason, detail, expected, cause)
+        why = _Why(self.model_, chosen, foreseen, expected, hours)
+        return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 
     def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
         """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""
@@ -117,61 +132,39 @@ class ExpectedHarvest(Policy):
         worth = foreseen.answers[new] * np.nan_to_num(self.model_.size[new])
         return new[np.argsort(-worth, kind="stable")][: round(self.explore * budget.pages)]
 
-    # -- why -----------------------------------------------------------------------------------------------------------
 
-    def _why(
-        self, page: Ints, foreseen: Foreseen, expected: Floats, hours: float
-    ) -> tuple[tuple[str, ...], dict[str, NDArray[np.float64]]]:
-        """One sentence a page, and the numbers in it."""
-        model = self.model_
-        weights = model.streams.weights(page)
-        unseen = foreseen.is_unseen[page]
-        sibling, share = _closest(page, model)
-        low, high, _ = model.calibration.interval(expected, foreseen.answers[page], model.shape(page), model.dispersion)
-        gone, waited = half_gone(weights), hours - model.seen_at[page]
-        detail = {
-            "stock": foreseen.worth.stock[page],
-            "rate": model.rate()[page],
-            "waited": waited,
-            "gone": gone,
-            "answers": foreseen.answers[page],
-            "urgency": foreseen.worth.urgency[page],
-            "safety": foreseen.worth.safety[page],
-            "share": share,
-            "sibling": sibling.astype(np.float64),
-            "sibling_waited": np.where(sibling >= 0, hours - model.seen_at[sibling], np.nan),
-            "low": low,
-            "high": high,
-            "likely": model.calibration.probability(
-                expected, foreseen.answers[page], model.shape(page), model.dispersion
-            ),
-        }
-        sentences = []
-        for i in range(len(page)):
-            if unseen[i]:
-                sentences.append("never answered yet; {answers:.0%} likely to answer, with {stock:.1f} new links then")
-                continue
-            text = (
-                "about {stock:.1f} unseen links: "
-                + _rate_words(detail["rate"][i])
-                + " for "
-                + _hours_words("waited", waited[i])
-            )
-            text += (
-                ", hardly any leave"
-                if not gone[i] < 1e5
-                else ", half of them gone after " + _hours_words("gone", gone[i])
-            )
-            if share[i] >= MIN_SHARE:
-                text += (
-                    "; {share:.0%} also on {sibling}, visited "
-                    + _hours_words("sibling_waited", detail["sibling_waited"][i])
-                    + " ago"
-                )
-            if foreseen.answers[page[i]] < 0.9:
-                text += "; {answers:.0%} likely to answer"
-            sentences.append(text)
-        return tuple(sentences), detail
+@dataclass(frozen=True)
+class _Why:
+    """What is told of the pages picked, worked out when somebody asks."""
+
+    model: StockModel
+    page: Ints
+    foreseen: Foreseen  # of every page
+    expected: Floats
+    hours: float
+
+    def sentence(self, i: int, name: Name) -> str:
+        """Why the i-th page was picked."""
+        model, p = self.model, int(self.page[i])
+        stock, answers = self.foreseen.worth.stock[p], self.foreseen.answers[p]
+        if self.foreseen.is_unseen[p]:
+            return f"never answered yet; {answers:.0%} likely to answer, with {_count(stock)} new links then"
+        weights = model.streams.weights(np.array([p]))
+        gone = float(half_gone(weights)[0])
+        told = (
+            f"about {_count(stock)} unseen links: {_often(model.rate_of(p))} for {_long(self.hours - model.seen_at[p])}"
+        )
+        told += f", half of them gone after {_long(gone)}" if gone < NEVER_GONE else ", hardly any leave"
+        sibling, share = model.closest(p)
+        if share >= MIN_SHARE:
+            told += f"; {share:.0%} also on {name(sibling)}, visited {_long(self.hours - model.seen_at[sibling])} ago"
+        return told if answers >= LIKELY else f"{told}; {answers:.0%} likely to answer"
+
+    def spread(self, which: Ints, level: float) -> Spread:
+        """Intervals for some of the pages picked."""
+        page = self.page[which]
+        law = (self.expected[which], self.foreseen.answers[page], self.model.shape(page), self.model.dispersion)
+        return Spread(*self.model.calibration.interval(*law, level), self.model.calibration.probability(*law))
 
 
 def _caps(pages: Pages, budget: Budget) -> tuple[Ints, int, Ints, Ints, int, Ints]:
@@ -183,35 +176,31 @@ def _caps(pages: Pages, budget: Budget) -> tuple[Ints, int, Ints, Ints, int, Int
     return pages.host, per_host, of_host, pages.site, per_site, of_site
 
 
-def _closest(page: Ints, model: StockModel) -> tuple[Ints, Floats]:
-    """The sibling that shows most of each page's links, and which share; -1 where there is none."""
-    pairs = model.pairs()
-    sibling, share = np.full(len(page), -1, np.int64), np.zeros(len(page))
-    for i, p in enumerate(page.tolist()):
-        shares = pairs.share[pairs.start[p] : pairs.start[p + 1]]
-        if len(shares):
-            best = int(np.argmax(shares))
-            sibling[i], share[i] = pairs.other[pairs.start[p] + best], shares[best]
-    return sibling, share
+def _count(value: float) -> str:
+    """
+    >>> _count(14.68), _count(0.034), _count(250.3)
+    ('14.7', '0.03', '250')
+    """
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 0.1 else f"{value:.2f}"
 
 
-def _hours_words(name: str, hours: float) -> str:
-    """A place for hours in a sentence, as minutes, hours or days, whatever reads best.
+def _long(hours: float) -> str:
+    """A time as minutes, hours or days, whatever reads best.
 
-    >>> _hours_words("gone", 2.3), _hours_words("gone", 100.0), _hours_words("gone", 0.25)
-    ('{gone:.1f} h', '4.2 days', '15 min')
+    >>> _long(2.3), _long(100.0), _long(0.25)
+    ('2.3 h', '4.2 days', '15 min')
     """
     if hours < 1:
-        return f"{60 * hours:.0f} min"
-    return f"{{{name}:.1f}} h" if hours < 48 else f"{hours / 24:.1f} days"
+        return f"{60 * max(hours, 0.0):.0f} min"
+    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
 
 
-def _rate_words(rate: float) -> str:
+def _often(rate: float) -> str:
     """Links an hour, a day or a month, whatever reads best.
 
-    >>> _rate_words(25.5), _rate_words(0.1), _rate_words(0.002)
-    ('{rate:.1f} an hour', '2.4 a day', '1.5 a month')
+    >>> _often(25.5), _often(0.1), _often(0.002)
+    ('25.5 an hour', '2.4 a day', '1.5 a month')
     """
     if rate >= 1:
-        return "{rate:.1f} an hour"
-    return f"{24 * rate:.1f} a day" if rate >= 1 / 24 else f"{730.5 * rate:.1f} a month"
+        return f"{_count(rate)} an hour"
+    return f"{_count(24 * rate)} a day" if rate >= 1 / 24 else f"{_count(730.5 * rate)} a month"

@@ -13,6 +13,7 @@ from recrawl.policies.base import Budget, Ints, Policy, moment
 from recrawl.world import World
 
 Row = dict[str, Any]
+SOON = 4  #: cycles in which a link is found soon
 #: Upper ends of the classes in which ages of discovery are counted, in hours; the last class is open.
 AGE_HOURS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2160.0, 8760.0)
 
@@ -60,6 +61,7 @@ def _told(found: Found) -> Row:
         "found": visits.n_found,
         "shown_new": int(n_new.sum()),
         "hits": int((n_new > 0).sum()),
+        "soon": int((found.cycles <= SOON).sum()),
         "ages": np.bincount(np.searchsorted(AGE_HOURS, found.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
     }
 

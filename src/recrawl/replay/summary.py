@@ -30,6 +30,7 @@ class Summary:
     age_4h: float | None
     within_1h: float | None  # the same, of the links discoverable
     within_4h: float | None
+    within_4_cycles: float | None
     links_per_fetch: float | None  # new links, every one counted once
     hit_rate: float | None  # of the fetches: those that showed a new link
     overlap_wasted: float | None  # of the new links shown: those that another page of the same cycle showed as well
@@ -66,6 +67,7 @@ def summarise(run: Replayed) -> Summary:
         age_4h=share(early[4.0], found),
         within_1h=share(early[1.0], published),
         within_4h=share(early[4.0], published),
+        within_4_cycles=share(total["soon"], published),
         links_per_fetch=share(found, total["fetches"]),
         hit_rate=share(total["hits"], total["fetches"]),
         overlap_wasted=share(total["shown_new"] - found, total["shown_new"]),
@@ -77,7 +79,7 @@ def summarise(run: Replayed) -> Summary:
     )
 
 
-_SUMMED = ("fetches", "answered", "published", "found", "shown_new", "hits", "hosts", "current", "seconds")
+_SUMMED = ("fetches", "answered", "published", "found", "shown_new", "hits", "soon", "hosts", "current", "seconds")
 
 
 def share(part: float, whole: float) -> float | None:

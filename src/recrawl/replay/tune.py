@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from recrawl.errors import RecrawlError
-from recrawl.policies import named
+from recrawl.policies import named, settings_of
 from recrawl.policies.base import Budget
 from recrawl.replay.compare import Comparison, compare
 from recrawl.replay.many import OnCycles, replay_many
-from recrawl.replay.runs import Replayed
+from recrawl.replay.runs import Replayed, plain
 from recrawl.replay.summary import summarise
 from recrawl.world import World
 
+Candidate = tuple[str, dict[str, Any]]  #: a policy and settings that are not its default
+DEFAULT = "expected-harvest"  #: what plans are made by without a recommendation
 #: Quick ones of every kind; round-robin first, since everything is measured against it.
-CANDIDATES = (
-    "round-robin",
-    "windowed-outdegree",
-    "windowed-clique",
-    "average-count",
-    "history-aware",
-    "regression",
-    "regression-round-robin",
-    "bandit",
+CANDIDATES: tuple[Candidate, ...] = (
+    ("round-robin", {}),
+    (DEFAULT, {}),
+    (DEFAULT, {"favour": "freshness"}),
+    (DEFAULT, {"explore": 0.5}),
+    ("windowed-outdegree", {}),
+    ("average-count", {}),
+    ("lambda-crawl", {}),
+    ("regression-round-robin", {}),
+    ("bandit", {}),
 )
+_COMMON = ("window", "seed")  # settings that are the same for all, and so not told
+
+
+def told(run: Replayed) -> str:
+    """A run's policy, with the settings that are not its default.
+
+    >>> told(Replayed("expected-harvest", None, False, {"favour": "freshness", "explore": 0.25}, 6, []))
+    'expected-harvest (favour freshness)'
+    """
+    defaults = settings_of(type(named(run.policy)))
+    own = [
+        f"{name} {value}"
+        for name, value in run.settings.items()
+        if name in defaults and name not in _COMMON and value != plain(defaults[name])
+    ]
+    return f"{run.policy} ({', '.join(own)})" if own else run.policy
 
 
 @dataclass(frozen=True)
 class Tuning:
     """What was replayed, the best of it, and how sure that is."""
 
-    best: Replayed
-    runs: list[Replayed]  # the best first
+    best: Replayed  # what is recommended
+    runs: list[Replayed]  # the highest coverage first
     against_next: Comparison | None
     against_round_robin: Comparison | None
 
@@ -51,7 +71,7 @@ class Tuning:
             "every": every,
             "budget": self.best.budget,
             "cycles": len(self.best.rows),
-            "coverage": {run.policy: summarise(run).coverage for run in self.runs},
+            "coverage": {told(run): summarise(run).coverage for run in self.runs},
             "against_next": self.against_next.as_dict() if self.against_next else None,
             "against_round_robin": self.against_round_robin.as_dict() if self.against_round_robin else None,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -61,7 +81,7 @@ class Tuning:
 def tune(
     world: World,
     budget: Budget,
-    candidates: tuple[str, ...] = CANDIDATES,
+    candidates: Sequence[str | Candidate] = CANDIDATES,
     window: int = 168,
     seed: int = 0,
     workers: int | None = None,
@@ -69,22 +89,37 @@ def tune(
 ) -> Tuning:
     """Replay the candidates with this budget; the highest coverage is recommended, equal ones in the order of the candidates.
 
-    The margin over the next best, and over round-robin, comes with an interval by a paired bootstrap over days. It is somewhat
-    favourable, since the best was picked on the same days.
+    But the default policy stays, as long as another is not better than it by more than chance: what wins by a little on the past
+    may lose tomorrow. The margin over the next best, and over round-robin, comes with an interval by a paired bootstrap over
+    days. It is somewhat favourable, since the best was picked on the same days.
     """
-    policies = [named(name, window=window, seed=seed) for name in candidates]
+    asked = [(one, {}) if isinstance(one, str) else one for one in candidates]
+    policies = [named(name, **{"window": window, "seed": seed} | own) for name, own in asked]
     policies = [policy for policy in policies if not policy.sees_future]  # nobody could plan by it
     if not policies:
-        raise RecrawlError(
-            f"{', '.join(candidates)}: knows the future, so it cannot be recommended. Name other policies"
-        )
+        names = ", ".join(name for name, _ in asked)
+        raise RecrawlError(f"{names}: knows the future, so it cannot be recommended. Name other policies")
     runs = replay_many(world, policies, [budget], workers=workers, on_cycles=on_cycles)
     ranked = sorted(runs, key=lambda run: -(summarise(run).coverage or 0.0))
-    best = ranked[0]
+    best = _recommended(ranked, seed)
+    others = [run for run in ranked if run is not best]
     uniform = next((run for run in runs if run.policy == "round-robin"), None)
     return Tuning(
         best,
         ranked,
-        compare(best, ranked[1], seed=seed) if len(ranked) > 1 else None,
-        compare(best, uniform, seed=seed) if uniform is not None and uniform is not best else None,
+        _compared(best, others[0], seed) if others else None,
+        _compared(best, uniform, seed) if uniform is not None and uniform is not best else None,
     )
+
+
+def _recommended(ranked: Sequence[Replayed], seed: int) -> Replayed:
+    """The first, or the default policy if the first is not better than it by more than chance."""
+    default = next((run for run in ranked if told(run) == DEFAULT), None)
+    if default is None or default is ranked[0]:
+        return ranked[0]
+    margin = compare(ranked[0], default, seed=seed)
+    return ranked[0] if margin.low is not None and margin.low > 0 else default
+
+
+def _compared(one: Replayed, other: Replayed, seed: int) -> Comparison:
+    return replace(compare(one, other, seed=seed), policy=told(one), against=told(other))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import nbinom
 
-from recrawl.policies.base import Flags, Floats, Ints
+from recrawl.policies.base import LEVEL, Flags, Floats, Ints
 
-LEVEL = 0.8  #: of the interval
 PSEUDO_LINKS = 20.0
 KEPT = 0.98  #: of what was learnt, a cycle later
 STEP = 0.2
@@ -32,12 +31,12 @@ class Calibration:
         return corrected
 
     def interval(
-        self, mean: Floats, answers: Floats, shape: Floats, dispersion: float
+        self, mean: Floats, answers: Floats, shape: Floats, dispersion: float, level: float = LEVEL
     ) -> tuple[Floats, Floats, Floats]:
-        """Ends of the interval, and the probability that it states: no less than `LEVEL`, since counts are whole numbers."""
+        """Ends of the interval, and the probability that it states: no less than `level`, since counts are whole numbers."""
         answers = np.clip(answers, 1e-6, 1.0)
         law = self._law(mean / answers, shape, dispersion)
-        low, high = (self._quantile(law, answers, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        low, high = (self._quantile(law, answers, q) for q in ((1 - level) / 2, (1 + level) / 2))
         stated = answers * (law.cdf(high) - law.cdf(low - 1)) + (1 - answers) * (low == 0)
         return low, high, stated
 

@@ -21,6 +21,7 @@ from recrawl.policies.stock.streams import Streams, hours_seen
 
 USUAL = 0.3  # weight of the newest gap in a page's usual one
 REFIT = 1.1  # what all pages share is learnt anew when so many times as many cycles have passed
+SETTLED = 3  # cycles before expectations are judged: the first ones rest on next to nothing
 FEW = 3  # answers of a page before its counts tell how links come in batches
 RECENT = 50  # cycles, that tell how long one usually is
 
@@ -81,6 +82,21 @@ class StockModel:
     def rate(self) -> Floats:
         """Links an hour (of the rhythm's clock), for every page."""
         return self.prior.rate(self.streams.arrivals, self.streams.exposures(), slice(None), self.dispersion)
+
+    def rate_of(self, page: int) -> float:
+        """Links an hour, for one page."""
+        own = np.array([page])
+        exposure = (self.streams.weights(own) * self.streams.exposure[own]).sum(axis=1)
+        return float(self.prior.rate(self.streams.arrivals[own], exposure, own, self.dispersion)[0])
+
+    def closest(self, page: int) -> tuple[int, float]:
+        """The sibling that shows most of a page's links, and which share of them; -1 where there is none."""
+        pairs = self.pairs()
+        mine = slice(pairs.start[page], pairs.start[page + 1])
+        if mine.start == mine.stop:
+            return -1, 0.0
+        best = int(np.argmax(pairs.share[mine]))
+        return int(pairs.other[mine][best]), float(pairs.share[mine][best])
 
     def shape(self, page: Ints) -> Floats:
         """Of the gamma distribution of each page's rate: how well it is known."""
@@ -148,7 +164,7 @@ class StockModel:
         self.size[page] = visits.shown.sizes[visits.answered]
         self._n_cycles += 1
         if self._n_cycles >= self._next_fit:
-            self._refit()
+            self.refit()
 
     def _judge(self, visits: Visits, hours: float) -> Ints:
         """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
@@ -169,10 +185,9 @@ class StockModel:
         credited: Ints = _credit(
             np.searchsorted(visits.page, order), visits.new.start, visits.new.links, self._counted, self._n_cycles
         )
-        self.calibration.learn(
-            foreseen.raw * factor[visits.page], credited, foreseen.is_unseen, foreseen.answers, self.shape(visits.page),
-            self.dispersion,
-        )  # fmt: skip
+        if self._n_cycles >= SETTLED:
+            raw_here, shape = foreseen.raw * factor[visits.page], self.shape(visits.page)
+            self.calibration.learn(raw_here, credited, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
         return credited
 
     def _learn(self, visits: Visits, hours: float) -> None:
@@ -243,8 +258,8 @@ class StockModel:
         chance: Floats = 1.0 - later / np.maximum(np.einsum("ij,ij->i", weights, hours_seen(waited)), 1e-12)
         return chance
 
-    def _refit(self) -> None:
-        """What all pages share."""
+    def refit(self) -> None:
+        """Learn anew what all pages share."""
         self._next_fit = max(self._n_cycles + 1, int(np.ceil(REFIT * self._n_cycles)))
         if len(self._times) > 1:
             self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)

@@ -26,6 +26,7 @@ WEIGHTS = (
     100.0,
     np.inf,
 )  #: links of others that weigh as much as the level above; infinite: unused
+CYCLES_A_LINK = 10.0  #: in which a page gains one link, as long as nothing else is known
 MAX_FITTED = 20_000  #: pages that the weights are learnt from; more tell no more
 
 
@@ -74,8 +75,8 @@ class Prior:
 
         def level(power: float) -> Floats:
             base = size**power
-            # One link on one page in one cycle, before anything is known.
-            mean: Floats = base * ((arrivals.sum() + 1.0) / ((base * exposure).sum() + base.mean() * cycle_hours))
+            before = base.mean() * cycle_hours * CYCLES_A_LINK
+            mean: Floats = base * ((arrivals.sum() + 1.0) / ((base * exposure).sum() + before))
             return mean
 
         if len(fitted) < 3:

@@ -1,0 +1,246 @@
+"""What each part of expected-harvest is worth, whether its intervals hold, and what it knows of pages without a past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from recrawl.discovery import Crawler
+from recrawl.policies.base import Budget, Flags, Floats, Ints, LinkLists, Visits, moment
+from recrawl.policies.expected_harvest import ExpectedHarvest
+from recrawl.policies.stock.model import Parts, StockModel
+from recrawl.replay.many import OnCycles, replay_many
+from recrawl.replay.summary import summarise
+from recrawl.world import World
+
+PARTS = ("ablation", "calibration", "hidden")
+#: What is left out → settings of the policy.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "overlap with siblings": {"overlap": False},
+    "learnt lifetimes of links": {"lifetimes": False},
+    "urgency and safety": {"urgency": False, "safety": False},
+    "urgency": {"urgency": False},
+    "safety": {"safety": False},
+    "discount within the cycle": {"discount": False},
+    "rhythm": {"rhythm": False},
+    "look around (size, site, text)": {"around": False},
+    "related pages": {"related": False},
+    "first visits": {"explore": 0.0},
+    "failures": {"failures": False},
+}
+LEVELS = (0.5, 0.8, 0.95)
+HIDDEN = 0.2  #: of the pages, whose past is hidden
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Coverage with one part left out: one entry a budget, the mean over several orders of the pages."""
+
+    left_out: str
+    coverage: tuple[float, ...]
+    within_4_cycles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """How right expectations and intervals were over a replay."""
+
+    budget: int
+    expected: float  # new links, in all plans together
+    found: int
+    levels: dict[
+        float, tuple[float, float]
+    ]  # level → probability that the intervals state, and share of counts in them
+    bins: list[tuple[float, float, int]]  # mean expectation, mean count, pages: pages by what was expected of them
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Rank correlation of expected with real new links, of the pages whose past is hidden."""
+
+    n_pages: int
+    with_past: float
+    around: float  # by size, site and related pages, as they were when seen once
+    alone: float  # by nothing but their size: all pages begin alike
+
+
+@dataclass
+class Harvested:
+    """All parts of the experiment."""
+
+    n_pages: int
+    n_cycles: int
+    discoverable: int
+    budgets: tuple[int, ...]
+    ablations: list[Ablation] = field(default_factory=list)
+    calibrated: list[Calibrated] = field(default_factory=list)
+    hidden: Hidden | None = None
+
+
+def harvest(
+    world: World,
+    budgets: Sequence[int],
+    parts: Sequence[str] = PARTS,
+    orders: int = 3,
+    workers: int | None = None,
+    on_step: Callable[[str], None] = lambda what: None,
+    on_cycles: OnCycles = lambda done, total: None,
+) -> Harvested:
+    """Run the parts of the experiment. `orders`: how many orders of the pages, which decide ties, the ablation is averaged over."""
+    found = Harvested(world.n_pages, world.n_cycles, world.discoverable, tuple(budgets))
+    if "ablation" in parts:
+        on_step("what each part is worth")
+        found.ablations = list(_ablated(world, budgets, orders, workers, on_cycles))
+    if "calibration" in parts:
+        for budget in budgets:
+            on_step(f"whether expectations hold, {budget:,} pages a cycle")
+            found.calibrated.append(calibrate(world, budget))
+    if "hidden" in parts:
+        on_step("pages without a past")
+        found.hidden = hide(world)
+    return found
+
+
+# -- ablation ----------------------------------------------------------------------------------------------------------
+
+
+def _ablated(
+    world: World, budgets: Sequence[int], orders: int, workers: int | None, on_cycles: OnCycles
+) -> Iterator[Ablation]:
+    left_out = {name: own for name, own in ABLATIONS.items() if world.related is not None or name != "related pages"}
+    policies = [ExpectedHarvest(**own) for own in left_out.values()]
+    coverage = np.zeros((len(policies), len(budgets)))
+    early = np.zeros_like(coverage)
+    for order in range(orders):
+        shuffled = world if order == 0 else world.reordered(np.random.default_rng(order).permutation(world.n_pages))
+        runs = replay_many(shuffled, policies, [Budget(n) for n in budgets], workers=workers, on_cycles=on_cycles)
+        for i, run in enumerate(runs):
+            place = i % len(policies), i // len(policies)
+            coverage[place] += (summarise(run).coverage or 0.0) / orders
+            early[place] += (summarise(run).within_4_cycles or 0.0) / orders
+    for name, one, soon in zip(left_out, coverage, early, strict=True):
+        yield Ablation(name, tuple(one.tolist()), tuple(soon.tolist()))
+
+
+# -- calibration -------------------------------------------------------------------------------------------------------
+
+
+def calibrate(world: World, budget: int, policy: ExpectedHarvest | None = None) -> Calibrated:
+    """Replay the policy and set every expectation and interval against what the visit brought.
+
+    A link that several pages of a plan show counts for the first of them, as it does in what the plan expects.
+    """
+    policy = policy or ExpectedHarvest()
+    crawler = Crawler(world, policy.needs_updates)
+    policy.start(crawler.pages)
+    policy.observe(crawler.first.visits)
+    expected, came = [], []
+    inside: dict[float, list[Flags]] = {level: [] for level in LEVELS}
+    stated: dict[float, list[Floats]] = {level: [] for level in LEVELS}
+    for cycle in range(1, world.n_cycles + 1):
+        choice = policy.choose(crawler.pages, Budget(budget), moment(int(world.time[cycle])))
+        assert choice.expected is not None
+        assert choice.spread is not None
+        told = {level: choice.spread(np.arange(len(choice)), level) for level in LEVELS}
+        found = crawler.visit(choice.page)
+        counts = credited(choice.page, found.visits)
+        policy.observe(found.visits)
+        expected.append(choice.expected)
+        came.append(counts)
+        for level, one in told.items():
+            inside[level].append((counts >= one.low) & (counts <= one.high))
+            stated[level].append(one.stated)
+    what, counts = np.concatenate(expected), np.concatenate(came)
+    levels = {
+        level: (float(np.concatenate(stated[level]).mean()), float(np.concatenate(inside[level]).mean()))
+        for level in LEVELS
+    }
+    return Calibrated(budget, float(what.sum()), int(counts.sum()), levels, list(_binned(what, counts)))
+
+
+def credited(order: Ints, visits: Visits) -> Ints:
+    """New links of each page picked, in the order of the picks: a link counts for the first page that shows it."""
+    place = np.searchsorted(visits.page, order)
+    sizes = visits.new.sizes[place]
+    owner = np.repeat(np.arange(len(order)), sizes)
+    begin = np.repeat(visits.new.start[place], sizes)
+    links = visits.new.links[begin + np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+    _, first = np.unique(links, return_index=True)
+    return np.bincount(owner[first], minlength=len(order))
+
+
+def _binned(expected: Floats, came: Ints) -> Iterator[tuple[float, float, int]]:
+    edges = np.append(0.0, np.geomspace(0.03, 300.0, 9))
+    which = np.digitize(expected, edges)
+    for one in np.unique(which):
+        here = which == one
+        yield float(expected[here].mean()), float(came[here].mean()), int(here.sum())
+
+
+# -- pages without a past ----------------------------------------------------------------------------------------------
+
+
+def hide(world: World, share: float = HIDDEN, ahead: float = 0.25, seed: int = 0) -> Hidden:
+    """Learn from the first three quarters of the cycles, without some pages, and foresee what comes on these afterwards.
+
+    The hidden pages are seen once, at the end of what is learnt from: their size is known and nothing else. Skill is the rank
+    correlation between the expected and the real number of links that come on them in the last quarter.
+    """
+    end = max(1, int(world.n_cycles * (1 - ahead)))
+    random = np.random.default_rng(seed)
+    seen = np.flatnonzero((world.shows[end] >= 0) & (world.shows[: end + 1] >= 0).any(axis=0))
+    hidden = np.zeros(world.n_pages, np.bool_)
+    hidden[random.permutation(seen)[: round(share * len(seen))]] = True
+    real = _came_later(world, end)[hidden]
+
+    def skill(parts: Parts, is_hidden: Flags) -> float:
+        rate = _learnt(world, end, is_hidden, parts).rate()[hidden]
+        return float(stats.spearmanr(rate, real).statistic) if len(real) > 2 and np.ptp(rate) and np.ptp(real) else 0.0
+
+    nobody = np.zeros(world.n_pages, np.bool_)
+    return Hidden(int(hidden.sum()), skill(Parts(), nobody), skill(Parts(), hidden), skill(Parts(around=False), hidden))
+
+
+def _learnt(world: World, end: int, hidden: Flags, parts: Parts) -> StockModel:
+    """The model after watching all pages but the hidden ones until a cycle, and in that one all."""
+    crawler = Crawler(world, with_updates=False)
+    model = StockModel(crawler.pages, parts)
+    model.observe(_without(crawler.first.visits, hidden))
+    for cycle in range(1, end + 1):
+        visits = crawler.visit_recorded().visits
+        model.observe(visits if cycle == end else _without(visits, hidden))
+    model.refit()
+    return model
+
+
+def _without(visits: Visits, hidden: Flags) -> Visits:
+    """The visits of all other pages."""
+    kept = ~hidden[visits.page]
+    names = ("page", "age_hours", "is_first", "answered", "gone", "failed", "changed", "n_new_since", "updated")
+    rows: dict[str, Any] = {name: getattr(visits, name)[kept] for name in names}
+    return replace(visits, **rows, shown=_some(visits.shown, kept), new=_some(visits.new, kept))
+
+
+def _some(lists: LinkLists, kept: Flags) -> LinkLists:
+    return LinkLists(np.append(0, np.cumsum(lists.sizes[kept])), lists.links[np.repeat(kept, lists.sizes)])
+
+
+def _came_later(world: World, end: int) -> Ints:
+    """Links first shown by anyone after a cycle: on how many of them each page was among the showers by the last cycle."""
+    pairs = [np.empty(0, np.int64)]
+    for shows in world.shows[end + 1 :]:
+        page = np.flatnonzero(shows >= 0)
+        sizes = world.sets.sizes[shows[page]]
+        begin = np.repeat(world.sets.start[shows[page]], sizes)
+        link = world.sets.links[begin + np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)].astype(
+            np.int64
+        )
+        owner = np.repeat(page, sizes)
+        new = world.first_shown[link] > end
+        pairs.append(np.unique(np.concatenate([pairs.pop(), owner[new] * len(world.link) + link[new]])))
+    return np.bincount(pairs[0] // len(world.link), minlength=world.n_pages)

@@ -1,0 +1,102 @@
+"""The experiment on expected-harvest as tables, figures and one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recrawl.experiments.figures import COLOURS, blank_figure
+from recrawl.experiments.harvest import Calibrated, Harvested
+from recrawl.experiments.page import Cell, Section, Table, write_page
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def ablation_table(found: Harvested) -> Table:
+    """Coverage of the whole, and what it loses without each part."""
+    heads = tuple(f"k = {budget}" for budget in found.budgets)
+    soon = tuple(f"k = {budget}, within 4 cycles" for budget in found.budgets)
+    whole = found.ablations[0]
+    rows: list[list[Cell]] = [["nothing", *_signed(whole.coverage, None), *_signed(whole.within_4_cycles, None)]]
+    for one in found.ablations[1:]:
+        lost = _signed(one.coverage, whole.coverage), _signed(one.within_4_cycles, whole.within_4_cycles)
+        rows.append([one.left_out, *lost[0], *lost[1]])
+    return Table(("left out", *heads, *soon), rows)
+
+
+def _signed(values: tuple[float, ...], base: tuple[float, ...] | None) -> list[str]:
+    if base is None:
+        return [f"{value:.3f}" for value in values]
+    return [f"{value - whole:+.3f}" for value, whole in zip(values, base, strict=True)]
+
+
+def calibration_table(found: Harvested) -> Table:
+    """What plans expected and found, and how many counts fell into their intervals."""
+    levels = list(found.calibrated[0].levels) if found.calibrated else []
+    header: tuple[str, ...] = ("pages a cycle", "expected", "found", "expected / found")
+    header += tuple(f"{level:.0%} interval: stated, held" for level in levels)
+    rows: list[list[Cell]] = []
+    for one in found.calibrated:
+        ratio = one.expected / one.found if one.found else None
+        held = [f"{stated:.1%}, {inside:.1%}" for stated, inside in one.levels.values()]
+        rows.append([one.budget, round(one.expected), one.found, ratio, *held])
+    return Table(header, rows, {"expected / found": ".2f"})
+
+
+def hidden_table(found: Harvested) -> Table:
+    """What is known of pages whose past is hidden."""
+    hidden = found.hidden
+    rows: list[list[Cell]] = []
+    if hidden is not None:
+        rows = [
+            ["their own past", hidden.with_past],
+            ["one visit, and pages of the same size, site and text", hidden.around],
+            ["one visit alone", hidden.alone],
+        ]
+    return Table(
+        ("the model knows", "rank correlation with what came"), rows, {"rank correlation with what came": ".3f"}
+    )
+
+
+def calibration_figure(one: Calibrated) -> Figure:
+    """Pages by what was expected of them, and what came."""
+    figure = blank_figure(
+        f"Expected and found, {one.budget:,} pages a cycle", "new links expected", "new links found", 420
+    )
+    expected, came, sizes = zip(*one.bins, strict=True) if one.bins else ((), (), ())
+    ends = [min((*expected, 0.01)), max((*expected, 1.0))]
+    figure.add_scatter(x=ends, y=ends, mode="lines", name="as expected", line={"dash": "dot", "color": COLOURS["all"]})
+    figure.add_scatter(
+        x=expected,
+        y=came,
+        mode="markers+lines",
+        name="mean of such pages",
+        customdata=sizes,
+        hovertemplate="%{x:.2f} expected, %{y:.2f} found, %{customdata:,} visits<extra></extra>",
+    )
+    return figure.update_xaxes(type="log").update_yaxes(type="log")
+
+
+def tables(found: Harvested) -> Iterator[tuple[str, Table]]:
+    """All tables that there is something to fill with, with their titles."""
+    if found.ablations:
+        yield "What each part is worth: coverage, and the change without it", ablation_table(found)
+    if found.calibrated:
+        yield "Whether expectations and intervals hold", calibration_table(found)
+    if found.hidden is not None:
+        yield f"{found.hidden.n_pages:,} pages whose past is hidden", hidden_table(found)
+
+
+def write_harvest_page(path: str | os.PathLike[str], found: Harvested) -> Path:
+    """Write everything as one HTML file."""
+    sections = [Section(title, "", [table]) for title, table in tables(found)]
+    if found.calibrated:
+        sections.append(Section("Expected and found", "", [calibration_figure(one) for one in found.calibrated]))
+    scope = (
+        f"{found.n_pages:,} pages in {found.n_cycles:,} cycles, with {found.discoverable:,} links to discover; "
+        "expected-harvest chooses, and sees only what it visits."
+    )
+    return write_page(path, "The stock of unseen links: what each part is worth", [scope], sections)
