@@ -18,7 +18,7 @@ from recrawl.replay import replay
 from recrawl.world import record
 
 PAGES, CYCLES, FETCHES = 17_892, 741, 500
-LIMITS = {"round-robin": 30, "windowed-outdegree": 30, "regression": 180, "bandit": 180}
+LIMITS = {"round-robin": 30, "windowed-outdegree": 30, "regression": 180, "bandit": 180, "expected-harvest": 120}
 
 
 def run(n_pages: int = PAGES, n_cycles: int = CYCLES, fetches: int = FETCHES) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from recrawl.discovery import Crawler
-from recrawl.policies.base import Budget, Cause, Choice, Flags, Ints, LinkLists, Pages, Policy, Visits, moment
+from recrawl.policies.base import LEVEL, Budget, Cause, Choice, Flags, Ints, LinkLists, Pages, Policy, Visits, moment
 from recrawl.world import FAILED, GONE, NOTHING, World
 
 Make = Callable[[], Policy]
@@ -219,7 +219,15 @@ def _check_words(choice: Choice) -> None:
 
 
 def _answers(policy: Policy, case: Case) -> list[bytes]:
-    return [_bytes(choice) for choice in choices(policy, case)]
+    return [_bytes(_written_out(choice)) for choice in choices(policy, case)]
+
+
+def _written_out(choice: Choice) -> tuple[Any, ...]:
+    """A choice with everything that is worked out only when it is asked for."""
+    every = np.arange(len(choice))
+    reasons = tuple(choice.why(i) for i in range(len(choice)))
+    spread = choice.spread(every, LEVEL) if choice.spread is not None else None
+    return replace(choice, reason="", spread=None), reasons, spread
 
 
 def _bytes(thing: Any) -> bytes:

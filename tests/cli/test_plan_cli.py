@@ -30,11 +30,12 @@ def test_a_plan_has_the_keys_that_others_rely_on_and_is_kept_and_scored(history:
     rows = [
         json.loads(line) for line in ask("plan", "--budget", "8", "--json", "--history", history, *AS_OF).splitlines()
     ]
-    keys = "rank url host expected_new_links probability due_at last_visit_at reason"
+    keys = "rank url host expected_new_links expected_low expected_high probability due_at last_visit_at reason"
     assert all(set(keys.split()) <= set(row) for row in rows)
     assert [row["rank"] for row in rows] == list(range(1, 9))
+    assert all(0 <= row["expected_low"] <= row["expected_high"] for row in rows)
     (told,) = (json.loads(line) for line in ask("score", "--json", "--history", history).splitlines())
-    assert (told["planned"], told["policy"]) == (8, "round-robin")
+    assert (told["planned"], told["policy"]) == (8, "expected-harvest")
     assert told["visited"] > 0
     assert "what came of the plans" in ask("score", "--history", history)
 

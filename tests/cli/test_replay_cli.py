@@ -232,6 +232,7 @@ def run(policy: str, budget: int, found: int, **more: Any) -> Replayed:
         "answered": budget,
         "shown_new": found,
         "hits": 1,
+        "soon": 1,
         "hosts": 1,
         "most_of_host": budget,
         "current": 0.5,

@@ -241,7 +241,7 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     recommend(longer.store.folder, {"policy": "bandit", "every": "crawl", "settings": {"window": 28}})
     found = default_policy(longer)
     assert (found.policy, found.settings) == ("bandit", {"window": 28})
-    assert default_policy(longer, "7d").policy == SHORT_FALLBACK
+    assert default_policy(longer, "21d").policy == SHORT_FALLBACK
     (longer.store.folder / "tuned.json").write_text("{damaged")
     assert default_policy(longer).policy == FALLBACK
 

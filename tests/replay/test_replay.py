@@ -183,3 +183,26 @@ def test_a_link_counts_once_however_many_pages_show_it() -> None:
     (first, second) = replay(world, named("round-robin"), Budget(2))
     assert (first["found"], first["shown_new"], first["hits"]) == (1, 2, 2)
     assert (second["found"], second["shown_new"], second["hits"]) == (1, 1, 1)
+
+
+def test_a_link_is_found_soon_if_it_was_first_shown_up_to_four_cycles_before() -> None:
+    for n_before, is_soon in ((3, 1), (4, 1), (5, 0)):
+        shown = [[{1}, {2}], *([[{1}, {2, 9}]] * (n_before + 1))]
+        rows = list(replay(tiny_world(shown), Patient(n_before + 1), Budget(1)))
+        assert [row["soon"] for row in rows if row["found"]] == [is_soon]
+
+
+class Patient(Policy):
+    """Looks at the second page in one cycle only."""
+
+    name = "patient"
+
+    def __init__(self, cycle: int) -> None:
+        self.cycle = cycle
+
+    def start(self, pages: Pages) -> None:
+        self.now_ = 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        self.now_ += 1
+        return Choice(np.array([1 if self.now_ == self.cycle else 0]), np.ones(1))

@@ -17,7 +17,7 @@ def ages(**counts: int) -> list[int]:
 
 
 def row(cycle: int, **numbers: Any) -> dict[str, Any]:
-    plain = {"fetches": 4, "answered": 4, "published": 0, "found": 0, "shown_new": 0, "hits": 0, "hosts": 2}
+    plain = {"fetches": 4, "answered": 4, "published": 0, "found": 0, "shown_new": 0, "hits": 0, "soon": 0, "hosts": 2}
     return {
         "cycle": cycle,
         "at": f"2026-01-0{cycle}T00:00:00+00:00",
@@ -31,7 +31,7 @@ def row(cycle: int, **numbers: Any) -> dict[str, Any]:
 
 
 ROWS = [
-    row(1, published=10, found=4, shown_new=6, hits=2, ages=ages(h0=4), current=0.9, most_of_host=3, hosts=2),
+    row(1, published=10, found=4, shown_new=6, hits=2, soon=4, ages=ages(h0=4), current=0.9, most_of_host=3, hosts=2),
     row(2, published=0, answered=3, current=0.6, hosts=1, most_of_host=4),
     row(
         3, published=6, found=8, shown_new=10, hits=3, ages=ages(h1=2, h2=1, h4=2, h24=2, later=1), current=0.3, hosts=3
@@ -50,6 +50,7 @@ def test_the_summary_is_what_the_rows_add_up_to() -> None:
     assert found.coverage == 12 / 16
     assert (found.age_1h, found.age_4h) == (6 / 12, 9 / 12)
     assert (found.within_1h, found.within_4h) == (6 / 16, 9 / 16)
+    assert found.within_4_cycles == 4 / 16
     assert (found.links_per_fetch, found.hit_rate, found.overlap_wasted) == (1.0, 5 / 12, 4 / 16)
     assert found.freshness == pytest.approx(0.6)
     assert (found.most_of_host, found.mean_of_host) == (4, 12 / 6)

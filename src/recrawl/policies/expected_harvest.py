@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -13,6 +14,7 @@ from recrawl.policies.base import (
     US_PER_HOUR,
     Budget,
     Choice,
+    Flags,
     Floats,
     Ints,
     Name,
@@ -22,14 +24,16 @@ from recrawl.policies.base import (
     Visits,
     microseconds,
 )
+from recrawl.policies.stock.interval import Calibration
 from recrawl.policies.stock.model import Foreseen, Parts, StockModel
 from recrawl.policies.stock.pick import pick
+from recrawl.policies.stock.siblings import Neighbours
 from recrawl.policies.stock.streams import half_gone
 
 FAVOURS = ("coverage", "freshness")
 MIN_SHARE = 0.1  # of the links, that a sibling must show to be named
 LIKELY = 0.9  # to answer: no need to mention it
-NEVER_GONE = 1e5  # hours: eleven years
+HARDLY_GONE = 8_766.0  # hours: a year
 
 
 class ExpectedHarvest(Policy):
@@ -123,7 +127,7 @@ class ExpectedHarvest(Policy):
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
         expected = (foreseen.expected * factor)[chosen]
-        why = _Why(self.model_, chosen, foreseen, expected, hours)
+        why = _Why.of(chosen, hours, self.model_, foreseen, expected)
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 
     def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
@@ -135,36 +139,48 @@ class ExpectedHarvest(Policy):
 
 @dataclass(frozen=True)
 class _Why:
-    """What is told of the pages picked, worked out when somebody asks."""
+    """What is told of the pages picked, worked out when somebody asks; all as it was when they were picked."""
 
-    model: StockModel
     page: Ints
-    foreseen: Foreseen  # of every page
-    expected: Floats
     hours: float
+    expected: Floats
+    stock: Floats
+    answers: Floats
+    is_unseen: Flags
+    rate: Floats
+    weights: Floats  # of the streams
+    shape: Floats
+    dispersion: float
+    seen_at: Floats  # of every page
+    pairs: Neighbours
+    calibration: Calibration
+
+    @classmethod
+    def of(cls, page: Ints, hours: float, model: StockModel, foreseen: Foreseen, expected: Floats) -> _Why:
+        """A copy of all that is needed of the model, which goes on learning."""
+        return cls(
+            page, hours, expected, foreseen.worth.stock[page], foreseen.answers[page], foreseen.is_unseen[page],
+            foreseen.rate[page], model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(),
+            foreseen.pairs, copy.deepcopy(model.calibration),
+        )  # fmt: skip
 
     def sentence(self, i: int, name: Name) -> str:
         """Why the i-th page was picked."""
-        model, p = self.model, int(self.page[i])
-        stock, answers = self.foreseen.worth.stock[p], self.foreseen.answers[p]
-        if self.foreseen.is_unseen[p]:
-            return f"never answered yet; {answers:.0%} likely to answer, with {_count(stock)} new links then"
-        weights = model.streams.weights(np.array([p]))
-        gone = float(half_gone(weights)[0])
-        told = (
-            f"about {_count(stock)} unseen links: {_often(model.rate_of(p))} for {_long(self.hours - model.seen_at[p])}"
-        )
-        told += f", half of them gone after {_long(gone)}" if gone < NEVER_GONE else ", hardly any leave"
-        sibling, share = model.closest(p)
+        answers = self.answers[i]
+        if self.is_unseen[i]:
+            return f"never answered yet; {answers:.0%} likely to answer, with {_count(self.stock[i])} new links then"
+        waited, gone = self.hours - self.seen_at[self.page[i]], float(half_gone(self.weights[i : i + 1])[0])
+        told = f"about {_count(self.stock[i])} unseen links: {_often(self.rate[i])} for {_long(waited)}"
+        told += f", half of them gone after {_long(gone)}" if gone < HARDLY_GONE else ", hardly any leave"
+        sibling, share = self.pairs.closest(int(self.page[i]))
         if share >= MIN_SHARE:
-            told += f"; {share:.0%} also on {name(sibling)}, visited {_long(self.hours - model.seen_at[sibling])} ago"
+            told += f"; {share:.0%} also on {name(sibling)}, visited {_long(self.hours - self.seen_at[sibling])} ago"
         return told if answers >= LIKELY else f"{told}; {answers:.0%} likely to answer"
 
     def spread(self, which: Ints, level: float) -> Spread:
         """Intervals for some of the pages picked."""
-        page = self.page[which]
-        law = (self.expected[which], self.foreseen.answers[page], self.model.shape(page), self.model.dispersion)
-        return Spread(*self.model.calibration.interval(*law, level), self.model.calibration.probability(*law))
+        law = (self.expected[which], self.answers[which], self.shape[which], self.dispersion)
+        return Spread(*self.calibration.interval(*law, level), self.calibration.probability(*law))
 
 
 def _caps(pages: Pages, budget: Budget) -> tuple[Ints, int, Ints, Ints, int, Ints]:

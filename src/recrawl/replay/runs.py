@@ -17,6 +17,8 @@ from recrawl.policies.base import Budget, Policy
 from recrawl.replay.run import Row, replay
 from recrawl.world import World
 
+ROWS = 2  #: what a row holds: kept runs with other rows are replayed again
+
 
 @dataclass(frozen=True)
 class Replayed:
@@ -59,7 +61,7 @@ class Run:
         """All that its outcome depends on, besides the world."""
         budget = {field.name: plain(getattr(self.budget, field.name)) for field in fields(self.budget)}
         told = {"policy": self.policy.name, "settings": settings(self.policy), "budget": budget}
-        return told | {"observed": self.observed}
+        return told | {"observed": self.observed, "rows": ROWS}
 
 
 def settings(policy: Policy) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Foreseen:
     raw: Floats  # links, as the model says
     expected: Floats  # links, corrected by how right the model was so far
     is_unseen: Flags  # it never answered
+    rate: Floats  # links an hour, of every page there is
+    pairs: Neighbours  # that were reckoned with
 
 
 class StockModel:
@@ -83,21 +85,6 @@ class StockModel:
         """Links an hour (of the rhythm's clock), for every page."""
         return self.prior.rate(self.streams.arrivals, self.streams.exposures(), slice(None), self.dispersion)
 
-    def rate_of(self, page: int) -> float:
-        """Links an hour, for one page."""
-        own = np.array([page])
-        exposure = (self.streams.weights(own) * self.streams.exposure[own]).sum(axis=1)
-        return float(self.prior.rate(self.streams.arrivals[own], exposure, own, self.dispersion)[0])
-
-    def closest(self, page: int) -> tuple[int, float]:
-        """The sibling that shows most of a page's links, and which share of them; -1 where there is none."""
-        pairs = self.pairs()
-        mine = slice(pairs.start[page], pairs.start[page + 1])
-        if mine.start == mine.stop:
-            return -1, 0.0
-        best = int(np.argmax(pairs.share[mine]))
-        return int(pairs.other[mine][best]), float(pairs.share[mine][best])
-
     def shape(self, page: Ints) -> Floats:
         """Of the gamma distribution of each page's rate: how well it is known."""
         return self.streams.arrivals[page] / self.dispersion + self.prior.shape
@@ -125,7 +112,8 @@ class StockModel:
         gap = np.where(np.isnan(self.gap), sweep, self.gap)
         cycle = now - self.clock(hours - self.cycle_hours)[0]
         last = np.where(np.isnan(last), -np.inf, last)
-        found = appraise(seen, now, last, self.rate(), self.streams, self.pairs(), gap, max(cycle, 1e-6), patience)
+        rate, pairs = self.rate(), self.pairs()
+        found = appraise(seen, now, last, rate, self.streams, pairs, gap, max(cycle, 1e-6), patience)
         stock, safety = np.full(len(page), self.answering.first_links), np.ones(len(page))
         urgency = self._urgency_of_unseen(page, hours, patience)
         stock[~is_unseen], urgency[~is_unseen], safety[~is_unseen] = found.stock, found.urgency, found.safety
@@ -134,7 +122,7 @@ class StockModel:
             answers = np.where(is_unseen, answers, 1.0)
         raw = stock * answers
         worth = Appraisal(stock, urgency, safety)
-        return Foreseen(worth, answers, raw, self.calibration.expected(raw, is_unseen), is_unseen)
+        return Foreseen(worth, answers, raw, self.calibration.expected(raw, is_unseen), is_unseen, rate, pairs)
 
     def _urgency_of_unseen(self, page: Ints, hours: float, patience: float) -> Floats:
         """A page that never answered loses nothing by waiting, but what is found late is worth less."""

@@ -21,6 +21,14 @@ class Neighbours:
     other: Ints
     share: Floats  # of what comes on the page, that the other one shows as well
 
+    def closest(self, page: int) -> tuple[int, float]:
+        """The page that shows most of a page's links, and which share of them; -1 where there is none."""
+        mine = slice(self.start[page], self.start[page + 1])
+        if mine.start == mine.stop:
+            return -1, 0.0
+        best = int(np.argmax(self.share[mine]))
+        return int(self.other[mine][best]), float(self.share[mine][best])
+
 
 class Siblings:
     """Hits and chances of ordered pairs (p, q): links that came on p, and of these the ones that q showed.
@@ -56,10 +64,9 @@ class Siblings:
         """Make room for pairs that share a link for the first time."""
         keys = np.unique(one * self.n_pages + other)
         self._reserve(len(keys))
-        at = _insert(self.keys, keys)
-        is_new = self.chances[at] == 0
-        self.chances[at[is_new]] = PAST * self.n_came[keys[is_new] // self.n_pages] + 1e-9
-        self.size += int(is_new.sum())
+        keys = keys[self.keys[_slots(self.keys, keys)] == EMPTY]
+        self.chances[_insert(self.keys, keys)] = PAST * self.n_came[keys // self.n_pages]
+        self.size += len(keys)
 
     def learn(self, page: Ints, n_came: Ints, at: Ints, place: Ints, chance: Floats, kept: Floats) -> None:
         """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown."""

@@ -1,0 +1,68 @@
+"""What the model learns from a few pages whose links come and go by a rule."""
+
+import numpy as np
+import pytest
+
+from recrawl.discovery import Crawler
+from recrawl.policies.base import US_PER_HOUR
+from recrawl.policies.stock.model import Parts, StockModel
+from recrawl.testing import Shown, tiny_world
+from recrawl.world import FAILED
+
+N_CYCLES = 240
+
+
+def watched(shows: list[list[Shown]], visits: list[list[int]], **parts: bool) -> tuple[StockModel, float]:
+    """A model that saw these pages in turn, and the time of the last cycle."""
+    world = tiny_world(shows, site=[0] * len(shows[0]))
+    crawler = Crawler(world)
+    model = StockModel(crawler.pages, Parts(**parts))
+    model.observe(crawler.first.visits)
+    for cycle in range(1, world.n_cycles + 1):
+        model.observe(crawler.visit(np.array(visits[cycle % len(visits)], np.int64)).visits)
+    return model, float(world.time[-1]) / US_PER_HOUR
+
+
+def steady(a_cycle: int, stay: int, n_cycles: int = N_CYCLES) -> list[list[Shown]]:
+    """Two pages gain links that stay for so many cycles; every second link stands on both."""
+
+    def shown(page: int, cycle: int) -> set[int]:
+        fresh = range(a_cycle * max(0, cycle - stay + 1), a_cycle * (cycle + 1))
+        return {x if x % 2 else x + 1_000_000 * page for x in fresh}
+
+    return [[shown(0, t), shown(1, t)] for t in range(n_cycles)]
+
+
+@pytest.mark.parametrize("visits", [[[0, 1]], [[0], [1]], [[0, 1], [0], [1]], [[0], [], [0], [0, 1]]])
+def test_the_share_of_links_that_a_sibling_shows_does_not_depend_on_when_it_is_visited(visits: list[list[int]]) -> None:
+    model, _ = watched(steady(a_cycle=6, stay=40), visits)
+    for page in (0, 1):
+        sibling, share = model.pairs().closest(page)
+        assert sibling == 1 - page
+        assert 0.38 < share < 0.62
+
+
+@pytest.mark.parametrize("visits", [[[0, 1]], [[0, 1], [], []]])
+def test_the_rate_is_that_at_which_links_come_however_seldom_a_page_is_visited(visits: list[list[int]]) -> None:
+    model, _ = watched(steady(a_cycle=4, stay=60), visits)
+    assert np.allclose(model.rate(), 4.0, rtol=0.1)
+
+
+def test_a_page_that_fails_is_expected_to_bring_less_unless_failures_are_left_out() -> None:
+    shows = [[FAILED if t > N_CYCLES - 9 else row[0], row[1]] for t, row in enumerate(steady(4, 60))]
+    for failures in (True, False):
+        model, now = watched(shows, [[0, 1]], failures=failures)
+        foreseen = model.foresee(np.arange(2), now + 1, 2.0, 100.0)
+        assert (foreseen.answers[0] < 0.5) == failures
+        assert np.array_equal(foreseen.raw, foreseen.worth.stock * foreseen.answers)
+
+
+def test_parts_that_are_left_out_have_no_effect() -> None:
+    shows, visits = steady(4, 2), [[0], [1]]
+    without, now = watched(shows, visits, rhythm=False, overlap=False, lifetimes=False)
+    assert without.clock(now)[0] == now
+    assert without.pairs().closest(0) == (-1, 0.0)
+    assert not without.streams.followed.any()
+    whole, _ = watched(shows, visits)
+    assert whole.pairs().closest(0)[0] == 1
+    assert whole.streams.followed.any()

@@ -1,0 +1,160 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import nbinom
+
+from recrawl.policies.stock.prior import POWERS, SHAPES, Prior
+from recrawl.related import Related
+
+N, PER_SITE = 400, 10
+SITE = np.arange(N) // PER_SITE
+HOURS = np.full(N, 50.0)
+SIZE = np.full(N, 30.0)
+
+
+def fitted(
+    arrivals: np.ndarray,
+    exposure: np.ndarray = HOURS,
+    size: np.ndarray = SIZE,
+    related: Related | None = None,
+    dispersion: float = 1.0,
+    around: bool = True,
+) -> Prior:
+    prior = Prior(N)
+    for _ in range(2):  # the shape of the first time serves the second
+        prior.refit(arrivals.astype(float), exposure, size, SITE, related, dispersion, 1.0, around)
+    return prior
+
+
+def by_site(seed: int, spread: float) -> np.ndarray:
+    """Links that come in 50 hours, 10 a page on average; rates differ from site to site."""
+    chance = np.random.default_rng(seed)
+    level = chance.gamma(1 / spread, spread, SITE.max() + 1) if spread else np.ones(SITE.max() + 1)
+    return chance.poisson(10.0 * level[SITE])
+
+
+@given(st.floats(0, 50), st.floats(0.01, 100), st.floats(0.01, 9), st.floats(0.05, 20), st.floats(1, 20))
+def test_the_rate_of_a_page_is_the_mean_of_its_gamma_distribution_given_its_past(
+    arrivals: float, exposure: float, mean: float, shape: float, dispersion: float
+) -> None:
+    prior = Prior(1)
+    prior.mean, prior.shape = np.array([mean]), shape
+    told = prior.rate(np.array([arrivals]), np.array([exposure]), slice(None), dispersion)[0]
+    after, rate = shape + arrivals / dispersion, shape / mean + exposure / dispersion  # gamma, in batches of links
+    assert np.isclose(told, after / rate)
+
+
+def test_a_rate_worked_out_by_hand() -> None:
+    prior = Prior(2)
+    prior.mean, prior.shape = np.array([2.0, 2.0]), 0.5
+    rate = prior.rate(np.array([0.0, 30.0]), np.array([0.0, 10.0]), np.array([0, 1]), 4.0)
+    assert np.allclose(rate, [2.0, (30 + 0.5 * 4) / (10 + 0.5 * 4 / 2)])
+
+
+def test_shape_and_power_are_those_under_which_the_counts_are_likeliest() -> None:
+    chance = np.random.default_rng(3)
+    size = chance.integers(1, 200, N).astype(float)
+    exposure = chance.uniform(5, 50, N)
+    arrivals = chance.poisson(chance.gamma(0.7, 1 / 0.7, N) * 0.02 * size**0.75 * exposure).astype(float)
+    prior = Prior(N)
+    start = prior.shape
+    prior.refit(arrivals, exposure, size, np.arange(N), None, dispersion=1.0, cycle_hours=1e-9)
+
+    def likelihood(mean: np.ndarray, shape: float) -> float:
+        return nbinom(shape, shape / (shape + mean * exposure)).logpmf(arrivals.astype(int)).sum()
+
+    def level(power: float) -> np.ndarray:
+        base = size**power
+        return base * (arrivals.sum() + 1) / (base * exposure).sum()
+
+    assert prior.power == max(POWERS, key=lambda power: likelihood(level(power), start))
+    assert np.allclose(prior.mean, level(prior.power))  # every page is a site of its own: nobody to look at
+    assert prior.shape == max(SHAPES, key=lambda shape: likelihood(level(prior.power), shape))
+    assert prior.power == 0.75
+    assert 0.5 < prior.shape < 1.0
+
+
+def test_a_page_without_a_past_begins_with_what_its_site_brings() -> None:
+    arrivals, exposure = by_site(0, spread=1.0), HOURS.copy()
+    new = np.arange(0, N, PER_SITE)
+    arrivals[new], exposure[new] = 0, 0.0
+    prior = fitted(arrivals, exposure)
+    assert prior.site_weight <= 10
+    of_site = np.bincount(SITE, arrivals) / np.bincount(SITE, exposure)
+    rate = prior.rate(arrivals.astype(float), exposure, slice(None), 1.0)[new]
+    assert np.corrcoef(rate, of_site)[0, 1] > 0.98
+    assert np.median(np.abs(rate / np.maximum(of_site, 0.01) - 1)) < 0.15
+
+
+def test_a_page_tells_nothing_about_its_own_prior() -> None:
+    arrivals = by_site(0, spread=1.0)
+    prior, more = fitted(arrivals), arrivals.copy()
+    more[5] += 200
+    later = fitted(more)
+    assert later.site_weight == prior.site_weight
+    ratio = later.mean / prior.mean
+    assert ratio[4] > 1.5  # of the same site
+    assert np.isclose(ratio[5], ratio[-1], rtol=0.1)  # itself, as pages elsewhere: only the level of all has moved
+
+
+def test_where_sites_do_not_differ_they_hardly_count() -> None:
+    for seed in range(5):
+        mean = fitted(by_site(seed, spread=0.0)).mean
+        assert mean.std() < 0.06 * mean.mean()
+
+
+def ring(n_neighbours: int) -> Related:
+    """Pages are related to those of the same colour, whatever their site; a few have none."""
+    n_colours = 8
+    neighbour = (np.arange(N)[:, None] + n_colours * np.arange(1, n_neighbours + 1)) % N
+    neighbour[:5] = -1
+    weight = np.where(neighbour >= 0, 1 / n_neighbours, 0)
+    return Related(neighbour.astype(np.int32), weight.astype(np.float32), "exact", 1.0)
+
+
+def test_a_page_without_a_past_begins_with_what_related_pages_bring() -> None:
+    chance = np.random.default_rng(0)
+    colour = np.arange(N) % 8
+    arrivals, exposure = chance.poisson(4.0 * (1 + colour)), HOURS.copy()
+    new = np.arange(0, N, 9)
+    arrivals[new], exposure[new] = 0, 0.0
+    prior = fitted(arrivals, exposure, related=ring(6))
+    assert prior.related_weight <= 10
+    rate = prior.mean[new[new >= 5]]
+    truth = 4.0 * (1 + colour[new[new >= 5]]) / 50
+    assert np.corrcoef(rate, truth)[0, 1] > 0.9
+    without = fitted(arrivals, exposure).mean[new[new >= 5]]
+    assert abs(np.corrcoef(without, truth)[0, 1]) < 0.5
+    assert np.allclose(prior.mean[:5], fitted(arrivals, exposure).mean[:5])  # those without related pages
+
+
+def test_related_pages_that_do_not_differ_hardly_count() -> None:
+    arrivals = by_site(0, spread=0.0)
+    mean = fitted(arrivals, related=ring(6)).mean
+    assert mean.std() < 0.06 * mean.mean()
+
+
+def test_without_looking_around_all_pages_begin_alike() -> None:
+    size = np.where(np.arange(N) % 3, 30.0, np.nan)
+    prior = fitted(by_site(0, 1.0), size=size, related=ring(6), around=False)
+    assert np.ptp(prior.mean) == 0
+    assert prior.power == 0
+
+
+def test_batches_of_links_are_not_taken_for_differences_between_pages() -> None:
+    chance = np.random.default_rng(0)
+    arrivals = 10 * chance.poisson(1.0, N)  # ten at a time, every page alike
+    assert fitted(arrivals, dispersion=10.0).shape == SHAPES[-1]
+    assert fitted(arrivals, dispersion=1.0).shape < 2
+
+
+def test_what_a_site_brings_is_weighed_in_batches_of_links() -> None:
+    arrivals = 3 * by_site(0, spread=0.03)
+    prior = fitted(arrivals, dispersion=3.0)
+    assert 10 <= prior.site_weight <= 100
+    level = (arrivals.sum() + 1) / HOURS.sum()
+    for p in (0, 17, 399):
+        others = [q for q in range(N) if SITE[q] == SITE[p] and q != p]
+        came, weight = sum(arrivals[q] for q in others), 3.0 * prior.site_weight
+        by_hand = level * (came + weight) / (level * 50 * len(others) + weight)
+        assert np.isclose(prior.mean[p], by_hand, rtol=0.003)

@@ -1,0 +1,208 @@
+"""Which links came on a page, and which siblings show them, beside dictionaries and sets."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from recrawl.policies.base import LinkLists
+from recrawl.policies.stock.siblings import PAST, Neighbours, Siblings
+from recrawl.policies.stock.sightings import MAX_SHOWERS, Sightings
+
+N = 24
+SITE = np.repeat([0, 1, 2], [12, 8, 4])
+
+
+def lists(sets: list[set[int]]) -> LinkLists:
+    start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    return LinkLists(start, np.array([link for one in sets for link in sorted(one)], np.int32))
+
+
+class Slow:
+    """First sightings and showers of links, one by one."""
+
+    def __init__(self) -> None:
+        self.first: dict[int, float] = {}
+        self.showers: dict[int, list[int]] = defaultdict(list)
+        self.last: dict[int, float] = {}
+
+    def visit(self, seen: dict[int, set[int]], hours: float) -> tuple[dict[int, set[int]], dict[tuple[int, int], int]]:
+        """What came on each page, and how many of these links each page of its site showed as well."""
+        came = {
+            p: {x for x in shown if x not in self.first or (p in self.last and self.first[x] > self.last[p])}
+            for p, shown in seen.items()
+        }
+        for p in sorted(came):
+            for link in came[p]:
+                self.showers[link].append(p)
+                self.first.setdefault(link, hours)
+            self.last[p] = hours
+        shared: dict[tuple[int, int], int] = defaultdict(int)
+        for p in came:
+            for link in came[p]:
+                for q in self.showers[link][-MAX_SHOWERS:]:
+                    if q != p and SITE[q] == SITE[p]:
+                        shared[p, q] += 1
+        return came, shared
+
+
+def random_visits(seed: int, n_cycles: int = 80):
+    """Pages of a site take their links from one list, so that they share some; link numbers grow beyond the first table."""
+    chance = np.random.default_rng(seed)
+    for cycle in range(n_cycles):
+        page = np.flatnonzero(chance.random(N) < 0.4)
+        newest = 60 * cycle
+        shown = {
+            int(p): {int(SITE[p]) + 3 * int(x) for x in chance.integers(newest // 2, newest + 60, 25)} for p in page
+        }
+        answered = chance.random(len(page)) < 0.85
+        yield float(cycle), page, answered, [shown[int(p)] if a else set() for p, a in zip(page, answered, strict=True)]
+
+
+def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
+    sightings, slow = Sightings(), Slow()
+    n_shared = 0
+    for hours, page, answered, shown in random_visits(0):
+        since = np.array([slow.last.get(int(p), np.inf) for p in page])
+        came = sightings.came(page, answered, since, lists(shown), hours)
+        seen = {int(p): shown[i] for i, p in enumerate(page) if answered[i]}
+        slow_came, slow_shared = slow.visit(seen, hours)
+        assert [set(came[i].tolist()) for i in range(len(page))] == [slow_came.get(int(p), set()) for p in page]
+        one, other = sightings.shared(page, came, SITE)
+        pairs, times = np.unique(np.stack([one, other]), axis=1, return_counts=True)
+        assert {(int(p), int(q)): int(n) for (p, q), n in zip(pairs.T, times, strict=True)} == slow_shared
+        n_shared += len(one)
+    assert n_shared > 1024
+    assert len(sightings.first) > 1024
+    assert len(sightings._before) > 1024
+    assert all(sightings.first[link] == hours for link, hours in slow.first.items())
+
+
+def test_what_the_first_crawl_showed_is_not_new() -> None:
+    sightings = Sightings()
+    sightings.all_known(lists([{1, 2}, {2, 5_000}]), 10.0)
+    both, yes = np.arange(2), np.ones(2, bool)
+    came = sightings.came(both, yes, np.array([10.0, np.inf]), lists([{1, 2, 3}, {3, 4, 5_000}]), 11.0)
+    assert [came[0].tolist(), came[1].tolist()] == [[3], [3, 4]]
+    came = sightings.came(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), 12.0)
+    assert [came[0].tolist(), came[1].tolist()] == [[3, 4], []]
+
+
+def test_only_the_latest_showers_of_a_link_are_named() -> None:
+    sightings, n = Sightings(), MAX_SHOWERS + 10
+    page = np.arange(n)
+    came = sightings.came(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
+    one, other = sightings.shared(page, came, np.zeros(n, np.int64))
+    assert set(other.tolist()) == set(range(10, n))
+    assert np.bincount(one).tolist() == [MAX_SHOWERS] * 10 + [MAX_SHOWERS - 1] * MAX_SHOWERS
+
+
+class SlowSiblings:
+    """Hits and chances by pair, in dictionaries."""
+
+    def __init__(self, per_visit: float) -> None:
+        self.per_visit = per_visit
+        self.hits: dict[tuple[int, int], float] = {}
+        self.chances: dict[tuple[int, int], float] = {}
+        self.n_came: dict[int, float] = defaultdict(float)
+
+    def visit(self, n_came: dict[int, int], shared: dict[tuple[int, int], int], chance, kept: dict[int, float]) -> None:
+        for p, q in shared:
+            if (p, q) not in self.hits:
+                self.hits[p, q], self.chances[p, q] = 0.0, PAST * self.n_came[p]
+        for p, q in self.hits:
+            if n_came.get(p, 0):
+                self.hits[p, q] *= kept[p]
+                more = min(n_came[p], self.per_visit) * chance(p, q)
+                self.chances[p, q] = self.chances[p, q] * kept[p] + more
+        for p, n in n_came.items():
+            self.n_came[p] = self.n_came[p] * kept[p] + min(n, self.per_visit)
+        for (p, q), n in shared.items():
+            self.hits[p, q] += n * min(1.0, self.per_visit / n_came[p])
+            self.chances[p, q] = max(self.chances[p, q], self.hits[p, q])
+
+    def share(self, p: int, q: int, alpha: float) -> float:
+        prior = min(0.05, 2 / (SITE[p] == SITE).sum())
+        return min((self.hits[p, q] + alpha * prior) / (self.chances[p, q] + alpha), 0.999)
+
+
+def chance_of(p: int, q: int) -> float:
+    return (3 * p + 5 * q) % 7 / 6
+
+
+def test_hits_and_chances_agree_with_dictionaries() -> None:
+    siblings, slow, chance = Siblings(SITE, per_visit=4.0), SlowSiblings(4.0), np.random.default_rng(1)
+    for _ in range(60):
+        page = np.flatnonzero(chance.random(N) < 0.4)
+        n_came, kept = chance.integers(0, 8, len(page)), chance.uniform(0.8, 1.0, len(page))
+        shared = {
+            (int(p), int(q)): int(chance.integers(1, n + 1))
+            for p, n in zip(page, n_came, strict=True)
+            for q in np.flatnonzero(SITE[p] == SITE)
+            if n and q != p and chance.random() < 0.1
+        }
+        pairs = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
+        siblings.add_new(pairs[:, 0], pairs[:, 1])
+        place, other, at = siblings.of_visits(page, n_came)
+        given = np.array([chance_of(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
+        siblings.learn(page, n_came, at, place, given, kept)
+        weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_came, 1)), strict=True))
+        siblings.hit(pairs[:, 0], pairs[:, 1], np.array([weight[p] for p in pairs[:, 0].tolist()]))
+        slow.visit(
+            dict(zip(page.tolist(), n_came.tolist(), strict=True)), shared, chance_of,
+            dict(zip(page.tolist(), kept.tolist(), strict=True)),
+        )  # fmt: skip
+        assert siblings.size == len(slow.hits)
+    found = siblings.neighbours()
+    told = {
+        (p, int(found.other[at])): found.share[at] for p in range(N) for at in range(found.start[p], found.start[p + 1])
+    }
+    assert told.keys() == slow.hits.keys()
+    assert len(told) > 100
+    assert all(np.isclose(share, slow.share(*pair, 5.0)) for pair, share in told.items())
+
+
+def dense(pairs: Neighbours, n: int) -> np.ndarray:
+    matrix = np.zeros((n, n))
+    matrix[np.repeat(np.arange(n), np.diff(pairs.start)), pairs.other] = pairs.share
+    return matrix
+
+
+def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() -> None:
+    n = 120
+    siblings = Siblings(np.zeros(n, np.int64))
+    chance = np.random.default_rng(0)
+    seen: set[tuple[int, int]] = set()
+    for _ in range(30):
+        one, other = chance.integers(0, n, (2, 100))
+        siblings.add_new(one, other)
+        siblings.hit(one, other, chance.random(100))
+        seen |= set(zip(one.tolist(), other.tolist(), strict=True))
+        plain, turned = dense(siblings.neighbours(), n), dense(siblings.neighbours(is_reversed=True), n)
+        assert np.array_equal(plain, turned.T)
+        assert set(zip(*np.nonzero(plain), strict=True)) == seen
+    assert len(siblings.keys) > 1024
+    assert 2 * siblings.size <= len(siblings.keys)
+
+
+def test_a_share_worked_out_by_hand() -> None:
+    siblings = Siblings(np.zeros(3, np.int64), pseudo_links=5.0, share=0.05, per_visit=10.0)
+    page, one, other = np.array([0]), np.zeros(4, np.int64), np.ones(4, np.int64)
+    siblings.learn(
+        page, np.array([6]), *(np.empty(0, np.int64),) * 2, np.empty(0), np.ones(1)
+    )  # six that nobody shared
+    siblings.add_new(one, other)
+    place, _, at = siblings.of_visits(page, np.array([8]))
+    siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
+    siblings.hit(one, other, np.ones(4))
+    assert np.isclose(siblings.neighbours().share[0], (4 + 5 * 0.05) / (0.5 * 6 + 0.75 * 8 + 5))
+
+
+def test_pairs_are_found_again_when_the_table_grows_although_none_is_new() -> None:
+    siblings = Siblings(np.zeros(30, np.int64))
+    one, other = np.divmod(np.arange(500), 30)
+    siblings.add_new(one, other)
+    siblings.hit(one, other, np.arange(500) / 100)
+    before = dense(siblings.neighbours(), 30)
+    siblings.add_new(one[:200], other[:200])
+    assert len(siblings.keys) > 1024
+    assert np.array_equal(dense(siblings.neighbours(), 30), before)
