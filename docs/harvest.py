@@ -1,0 +1,92 @@
+"""The tables on expected-harvest of docs/results.md: ``python -m docs.harvest ../shared/data [NAME …]`` prints them.
+
+For every collection: coverage beside the best published policies, what each part is worth, whether expectations and intervals hold,
+and what is known of pages without a past. ``--orders N``: orders of the pages, which decide ties, that coverage is averaged over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from docs.papers import markdown
+from docs.results import imported
+
+from recrawl.experiments.harvest import harvest
+from recrawl.experiments.harvest_page import tables
+from recrawl.experiments.page import Table
+from recrawl.policies import Budget, named
+from recrawl.replay import replay_many, summarise
+from recrawl.world import World, record
+
+#: name → options of visits.py, window in cycles of the policies that have one
+CORPORA: dict[str, tuple[tuple[str, ...], int]] = {
+    "news hourly": (("news_hourly_2025-03",), 168),
+    "news daily": (("news_daily_2025",), 28),
+    "ota_terms weekly": (("ota_terms", "--every", "7d", "--from", "2021-01-01", "--to", "2026-07-01"), 52),
+    "openbsd_www weekly": (("openbsd_www", "--every", "7d", "--from", "2005-01-01", "--to", "2010-01-01"), 52),
+    "author_homepages weekly": (
+        ("author_homepages", "--every", "7d", "--from", "2017-01-01", "--to", "2026-06-01"),
+        52,
+    ),
+}
+SHARES = (0.05, 0.1, 0.2)
+RIVALS = ("round-robin", "lambda-crawl", "regression", "regression-round-robin", "bandit")
+OWN = ("expected-harvest", "expected-harvest, favour freshness")
+
+
+def compared(world: World, budgets: list[int], window: int, orders: int) -> Table:
+    """Coverage and what is found within four cycles: means over the orders."""
+    policies = [named(name, window=window) for name in RIVALS]
+    policies += [named("expected-harvest"), named("expected-harvest", favour="freshness")]
+    found = np.zeros((len(policies), 2 * len(budgets), orders))
+    for order in range(orders):
+        shuffled = world if order == 0 else world.reordered(np.random.default_rng(order).permutation(world.n_pages))
+        runs = replay_many(shuffled, policies, [Budget(n) for n in budgets], workers=1)
+        for i, run in enumerate(runs):
+            told, place = summarise(run), i // len(policies)
+            found[i % len(policies), place, order] = told.coverage or 0.0
+            found[i % len(policies), len(budgets) + place, order] = told.within_4_cycles or 0.0
+    heads = [f"k = {budget}" for budget in budgets]
+    rows = [
+        [name, *(f"{value:.3f}" for value in row.mean(axis=1))]
+        for name, row in zip((*RIVALS, *OWN), found, strict=True)
+    ]
+    return Table(("policy", *heads, *(f"{head}, within 4 cycles" for head in heads)), rows)
+
+
+def report(data: Path, name: str, orders: int, parts: list[str], related: int) -> Iterator[str]:
+    """All tables of one collection."""
+    options, window = CORPORA[name]
+    with tempfile.TemporaryDirectory() as folder:
+        world = record(imported(data, options if related else (*options, "--no-terms"), folder), n_related=related)
+    budgets = [max(1, round(share * world.n_pages)) for share in SHARES]
+    yield f"{world.n_pages:,} pages × {world.n_cycles} cycles, {world.discoverable:,} links to discover:\n"
+    if "compared" in parts:
+        yield from markdown(compared(world, budgets, window, orders))
+    found = harvest(world, budgets, parts, orders=1, workers=1)
+    for title, table in tables(found):
+        yield f"{title}:\n"
+        yield from markdown(table)
+
+
+def main() -> None:
+    """Print the tables of some collections, or of all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("names", nargs="*", default=list(CORPORA))
+    parser.add_argument("--orders", type=int, default=3)
+    parser.add_argument("--parts", default="compared,ablation,calibration,hidden")
+    parser.add_argument("--related", type=int, default=30, help="related pages of each page; 0: texts are not read")
+    asked = parser.parse_args()
+    for name in asked.names:
+        print(f"### {name}\n", flush=True)
+        for line in report(asked.data, name, asked.orders, asked.parts.split(","), asked.related):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
