@@ -12,7 +12,7 @@ from scipy import stats
 from recrawl.discovery import Crawler
 from recrawl.policies.base import Budget, Flags, Floats, Ints, LinkLists, Visits, moment
 from recrawl.policies.expected_harvest import ExpectedHarvest
-from recrawl.policies.stock.model import Parts, StockModel
+from recrawl.policies.stock.model import Parts, StockModel, credited
 from recrawl.replay.many import OnCycles, replay_many
 from recrawl.replay.summary import summarise
 from recrawl.world import World
@@ -161,17 +161,6 @@ def calibrate(world: World, budget: int, policy: ExpectedHarvest | None = None) 
         for level in LEVELS
     }
     return Calibrated(budget, float(what.sum()), int(counts.sum()), levels, list(_binned(what, counts)))
-
-
-def credited(order: Ints, visits: Visits) -> Ints:
-    """New links of each page picked, in the order of the picks: a link counts for the first page that shows it."""
-    place = np.searchsorted(visits.page, order)
-    sizes = visits.new.sizes[place]
-    owner = np.repeat(np.arange(len(order)), sizes)
-    begin = np.repeat(visits.new.start[place], sizes)
-    links = visits.new.links[begin + np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
-    _, first = np.unique(links, return_index=True)
-    return np.bincount(owner[first], minlength=len(order))
 
 
 def _binned(expected: Floats, came: Ints) -> Iterator[tuple[float, float, int]]:

@@ -40,6 +40,9 @@ from recrawl.world import record
 
 Step = Callable[[str], None]
 Learning = Expectation | ChangeExpectation | Policy
+MAX_RELATED = (
+    100_000  #: pages of which the related ones are found while one waits for a plan; of more they are not looked at
+)
 N_RELATED = 30  #: related pages of each page, as in the papers, for policies that look around
 
 
@@ -174,7 +177,8 @@ def survey(
     `notion`: what counts as a change of a page; any difference if None.
     """
     on_step("the past, cycle by cycle")
-    n_related = N_RELATED if policy.needs_related else 0
+    is_few = len(history.slim_timeline.pages) <= MAX_RELATED
+    n_related = N_RELATED if policy.needs_related and is_few else 0
     world = record(history, every, everything=True, n_related=n_related, with_words=policy.needs_words, notion=notion)
     crawler = Crawler(world, policy.needs_updates)
     expectation, changes = Expectation(world.n_pages), ChangeExpectation(world.n_pages)

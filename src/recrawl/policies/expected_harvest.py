@@ -169,7 +169,7 @@ class _Why:
         answers = self.answers[i]
         if self.is_unseen[i]:
             return f"never answered yet; {answers:.0%} likely to answer, with {_count(self.stock[i])} new links then"
-        waited, gone = self.hours - self.seen_at[self.page[i]], float(half_gone(self.weights[i : i + 1])[0])
+        waited, gone = self.hours - self.seen_at[self.page[i]], half_gone(self.weights[i])
         told = f"about {_count(self.stock[i])} unseen links: {_often(self.rate[i])} for {_long(waited)}"
         told += f", half of them gone after {_long(gone)}" if gone < HARDLY_GONE else ", hardly any leave"
         sibling, share = self.pairs.closest(int(self.page[i]))

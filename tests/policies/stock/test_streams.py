@@ -6,23 +6,29 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from recrawl.policies.stock.streams import HALF_LIVES, HAZARDS, N_STREAMS, Streams, half_gone, hours_seen, seen_one
+from recrawl.policies.stock.streams import HALF_LIVES, HAZARDS, N_STREAMS, Streams, half_gone, seen_one
 
 
 @given(st.floats(1e-6, 1e4))
 def test_the_hours_seen_are_the_integral_of_survival(waited: float) -> None:
-    seen = hours_seen(np.array([waited]))[0]
-    for hazard, hours in zip(HAZARDS, seen, strict=True):
+    for one, hazard in zip(np.eye(N_STREAMS), HAZARDS, strict=True):
         longest = min(waited, 50 / hazard) if hazard else waited  # beyond, nothing is left
-        assert np.isclose(hours, quad(lambda t, hazard=hazard: np.exp(-hazard * t), 0, longest)[0], rtol=1e-6)
-    weights = np.arange(1.0, N_STREAMS + 1)
-    assert np.isclose(seen_one(weights, HAZARDS, waited), weights @ seen)
+        integral = quad(lambda t, hazard=hazard: np.exp(-hazard * t), 0, longest)[0]
+        assert np.isclose(seen_one(one, HAZARDS, waited), integral, rtol=1e-6)
+
+
+def test_the_hours_seen_of_a_page_are_weighed_by_its_streams() -> None:
+    streams = Streams(2)
+    streams.followed[1] = np.arange(N_STREAMS)
+    weights = streams.weights(np.array([1]))[0]
+    expected = sum(w * seen_one(one, HAZARDS, 7.0) for w, one in zip(weights, np.eye(N_STREAMS), strict=True))
+    assert np.isclose(streams.seen(np.array([1]), np.array([7.0]))[0], expected)
 
 
 @given(st.lists(st.floats(0, 1), min_size=N_STREAMS, max_size=N_STREAMS).filter(lambda w: sum(w) > 0.1))
 def test_half_of_the_links_are_gone_when_survival_is_a_half(raw: list[float]) -> None:
     weights = np.array(raw) / sum(raw)
-    gone = half_gone(weights[None, :])[0]
+    gone = half_gone(weights)
     if weights[-1] > 0.5:
         assert np.isinf(gone)
     elif weights[-1] < 0.499:

@@ -9,7 +9,7 @@ from numba import njit
 
 from recrawl.policies.base import Floats, Ints
 from recrawl.policies.stock.siblings import Neighbours
-from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one
+from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,6 @@ def appraise(
         cycle, np.log(2.0) / patience, stock, urgency, safety,
     )  # fmt: skip
     return Appraisal(stock, urgency, safety)
-
-
-@njit(cache=True)
-def weigh(followed, prior, weights):  # type: ignore[no-untyped-def]
-    """The shares of one page's streams, into `weights`."""
-    whole = 0.0
-    for j in range(len(prior)):
-        weights[j] = followed[j] + prior[j]
-        whole += weights[j]
-    weights /= whole
 
 
 @njit(cache=True)

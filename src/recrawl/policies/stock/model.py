@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from recrawl.policies.base import US_PER_HOUR, Flags, Floats, Ints, LinkLists, Pages, Visits, microseconds
 from recrawl.policies.stock.answering import Answering
@@ -17,7 +16,7 @@ from recrawl.policies.stock.prior import Prior
 from recrawl.policies.stock.rhythm import Rhythm
 from recrawl.policies.stock.siblings import Neighbours, Siblings
 from recrawl.policies.stock.sightings import Sightings
-from recrawl.policies.stock.streams import Streams, hours_seen
+from recrawl.policies.stock.streams import Streams
 
 USUAL = 0.3  # weight of the newest gap in a page's usual one
 REFIT = 1.1  # what all pages share is learnt anew when so many times as many cycles have passed
@@ -72,7 +71,6 @@ class StockModel:
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
         self._n_cycles, self._next_fit = 0, 1
-        self._counted = np.full(1024, -1, np.int64)  # the cycle in which a link was counted
 
     # -- what is expected ----------------------------------------------------------------------------------------------
 
@@ -141,11 +139,11 @@ class StockModel:
             return
         hours = microseconds(visits.at) / US_PER_HOUR
         self._times = [*self._times[-RECENT:], hours]
-        credited = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
+        came = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
         if self._n_cycles == 0:
             self.sightings.all_known(visits.shown, hours)
         self._learn(visits, hours)
-        self.answering.observe(visits, hours, credited)
+        self.answering.observe(visits, hours, came)
         page = visits.page[visits.answered]
         self.seen_at[page] = hours
         self.n_answers[page] += 1
@@ -167,16 +165,13 @@ class StockModel:
         order, factor, _ = pick(
             raw, nobody, may, len(visits), no_caps(self.n_pages), now, last, self.streams, self.pairs(is_reversed=True)
         )
-        most = int(visits.new.links.max(initial=-1)) + 1
-        if most > len(self._counted):
-            self._counted = np.append(self._counted, np.full(max(most, len(self._counted)), -1, np.int64))
-        credited: Ints = _credit(
-            np.searchsorted(visits.page, order), visits.new.start, visits.new.links, self._counted, self._n_cycles
-        )
+        new = credited(order, visits)
+        came = np.zeros(len(visits), np.int64)
+        came[np.searchsorted(visits.page, order)] = new
         if self._n_cycles >= SETTLED:
             raw_here, shape = foreseen.raw * factor[visits.page], self.shape(visits.page)
-            self.calibration.learn(raw_here, credited, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
-        return credited
+            self.calibration.learn(raw_here, came, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
+        return came
 
     def _learn(self, visits: Visits, hours: float) -> None:
         """What came on pages that were seen before, how much of what had come stayed, and which siblings show it, too."""
@@ -212,7 +207,7 @@ class StockModel:
 
     def _learn_spread(self, page: Ints, n_came: Ints, rate: Floats, waited: Floats) -> None:
         """How much counts vary beyond chance."""
-        mean = rate * np.einsum("ij,ij->i", self.streams.weights(page), hours_seen(waited))
+        mean = rate * self.streams.seen(page, waited)
         counts = (self.n_answers[page] >= FEW) & (mean > 0)
         squares = np.minimum((n_came - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
         self._squares = 0.999 * (self._squares + squares.sum())
@@ -241,9 +236,8 @@ class StockModel:
         waited = np.maximum(now - last[page], 1e-6)
         since = np.where(seen_now[sibling], 0.0, now - last[sibling])
         since = np.clip(np.where(np.isnan(since), waited, since), 0.0, waited)
-        weights = self.streams.weights(page)
-        later = np.einsum("ij,ij->i", weights, hours_seen(since))
-        chance: Floats = 1.0 - later / np.maximum(np.einsum("ij,ij->i", weights, hours_seen(waited)), 1e-12)
+        later, whole = self.streams.seen(page, since), self.streams.seen(page, waited)
+        chance: Floats = 1.0 - later / np.maximum(whole, 1e-12)
         return chance
 
     def refit(self) -> None:
@@ -266,13 +260,12 @@ def _of(lists: LinkLists, which: Flags) -> LinkLists:
     return LinkLists(start, lists.links[np.repeat(which, lists.sizes)])
 
 
-@njit(cache=True)
-def _credit(order, start, links, counted, cycle):  # type: ignore[no-untyped-def]
-    """New links of each visit, every link counted for the first page in the order that shows it."""
-    credited = np.zeros(len(start) - 1, np.int64)
-    for i in order:
-        for at in range(start[i], start[i + 1]):
-            if counted[links[at]] != cycle:
-                counted[links[at]] = cycle
-                credited[i] += 1
-    return credited
+def credited(order: Ints, visits: Visits) -> Ints:
+    """New links of the pages in this order: a link counts for the first page that shows it."""
+    place = np.searchsorted(visits.page, order)
+    sizes = visits.new.sizes[place]
+    owner = np.repeat(np.arange(len(order)), sizes)
+    begin = np.repeat(visits.new.start[place], sizes)
+    links = visits.new.links[begin + np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+    _, first = np.unique(links, return_index=True)
+    return np.bincount(owner[first], minlength=len(order))

@@ -9,9 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.policies.base import Cause, Flags, Floats, Ints
-from recrawl.policies.stock.appraisal import weigh
 from recrawl.policies.stock.siblings import Neighbours
-from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one
+from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
 _PICKED, _CUT, _HOST, _SITE = (int(c) for c in (Cause.PICKED, Cause.BELOW_CUT, Cause.HOST_CAP, Cause.SITE_CAP))
 
@@ -44,6 +43,14 @@ def pick(
     """
     cause = np.full(len(score), _CUT, np.int8)
     factor = np.ones(len(score))
+    if not len(showers.other) and min(caps[1], caps[4]) > len(score):  # nothing depends on what was picked before
+        order = np.flatnonzero(may)
+        order = order[np.argsort(-score[order], kind="stable")]
+        is_first = np.zeros(len(score), np.bool_)
+        is_first[first] = True
+        chosen = np.concatenate([first[may[first]], order[~is_first[order]]])[:n]
+        cause[chosen] = _PICKED
+        return chosen, factor, cause
     prior = streams.pseudo_links * streams.shares
     chosen = _pick(
         score, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other, showers.share,

@@ -23,8 +23,8 @@ class Sightings:
 
     def __init__(self) -> None:
         self.first = np.full(1024, _UNSEEN)  # hours since 1970, by link
-        self._newest = np.full(1024, -1, np.int64)  # the latest entry of a link below, and from there on the one before
-        self._before = np.empty(1024, np.int64)
+        self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
+        self._before = np.empty(1024, np.int32)
         self._page = np.empty(1024, np.int32)
         self._n = 0
 

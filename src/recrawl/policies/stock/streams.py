@@ -64,30 +64,15 @@ class Streams:
         before, gap_before hours after the one before that; n_stayed: those of them that are still there. kept: the share of the
         page's past that still counts.
         """
-        self.arrivals[page] = self.arrivals[page] * kept + n_arrived
-        weights = self.weights(page)
-        seen = hours_seen(waited)
-        self.exposure[page] = self.exposure[page] * kept[:, None] + seen
-        self.followed[page] = self.followed[page] * kept[:, None] + self._told_apart(
-            weights, waited, n_before, n_stayed, gap_before
-        )
+        _learn(
+            page, waited, n_arrived, n_before, n_stayed, gap_before, kept, HAZARDS, self.pseudo_links * self.shares,
+            self.per_visit, self.arrivals, self.exposure, self.followed,
+        )  # fmt: skip
 
-    def _told_apart(
-        self, weights: Floats, waited: Floats, n_before: Ints, n_stayed: Ints, gap_before: Floats
-    ) -> Floats:
-        """Links by stream, given how many stayed (the E step for a mixture of exponentials, interval-censored).
-
-        Links that were seen are those that had stayed until then; each stands for all that came in its stream.
-        """
-        was_seen = hours_seen(gap_before)
-        among_seen = weights * was_seen
-        stay = np.exp(-HAZARDS * waited[:, None])
-        stayed, left = _shares(among_seen * stay), _shares(among_seen * (1.0 - stay))
-        links = n_stayed[:, None] * stayed + (n_before - n_stayed)[:, None] * left
-        links *= np.minimum(1.0, self.per_visit / np.maximum(n_before, 1))[:, None]
-        told: Floats = links * np.where(gap_before > 0, gap_before, 1.0)[:, None] / np.maximum(was_seen, 1e-12)
-        told[n_before == 0] = 0.0
-        return told
+    def seen(self, page: Ints, waited: Floats) -> Floats:
+        """Hours of the last `waited` in which a link may have come on each page and still be there."""
+        hours: Floats = _seen(page, waited, HAZARDS, self.pseudo_links * self.shares, self.followed)
+        return hours
 
     def refit(self) -> None:
         """The shares of all pages together; every stream keeps a little."""
@@ -95,34 +80,96 @@ class Streams:
         self.shares = whole / whole.sum()
 
 
-def hours_seen(waited: Floats) -> Floats:
-    """For each stream: (1 - e^(-δM))/δ, the hours of the last M in which a link may have come and still be there.
+def half_gone(weights: Floats) -> float:
+    """Hours after which half of the links of a page are gone; infinite where more than half stay for ever.
 
-    >>> hours_seen(np.array([0.5])).round(3)[0, [0, 10, 11]]  # half-lives of 0.5 h and 3 years, and for ever
-    array([0.361, 0.5 , 0.5 ])
+    >>> only = np.zeros(N_STREAMS); only[3] = 1.0
+    >>> round(half_gone(only), 3)  # 0.5 · 3³
+    13.5
     """
-    hours = waited[:, None]
-    return np.where(HAZARDS * hours < 1e-9, hours, -np.expm1(-HAZARDS * hours) / np.where(HAZARDS == 0, 1.0, HAZARDS))
+    return np.inf if weights[-1] > 0.5 else float(_half_gone(weights, HAZARDS))
 
 
-def _shares(values: Floats) -> Floats:
-    shares: Floats = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-300)
-    return shares
-
-
-def half_gone(weights: Floats) -> Floats:
-    """Hours after which half of the links that came are gone; infinite where more than half stay for ever.
-
-    >>> only = np.zeros((1, N_STREAMS)); only[0, 3] = 1.0
-    >>> half_gone(only).round(3)  # 0.5 · 3³
-    array([13.5])
-    """
-    low, high = np.zeros(len(weights)), np.full(len(weights), 1e6)
+@njit(cache=True)
+def _half_gone(weights, hazards):  # type: ignore[no-untyped-def]
+    low, high = 0.0, 1e6
     for _ in range(60):
         middle = (low + high) / 2
-        is_over = np.einsum("ij,ij->i", weights, np.exp(-HAZARDS * middle[:, None])) > 0.5
-        low, high = np.where(is_over, middle, low), np.where(is_over, high, middle)
-    return np.where(weights[:, -1] > 0.5, np.inf, high)
+        left = 0.0
+        for j in range(len(hazards)):
+            left += weights[j] * np.exp(-hazards[j] * middle)
+        if left > 0.5:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(cache=True)
+def weigh(followed, prior, weights):  # type: ignore[no-untyped-def]
+    """The shares of one page's streams, into `weights`."""
+    whole = 0.0
+    for j in range(len(prior)):
+        weights[j] = followed[j] + prior[j]
+        whole += weights[j]
+    weights /= whole
+
+
+@njit(cache=True)
+def _seen(page, waited, hazards, prior, followed):  # type: ignore[no-untyped-def]
+    weights, seen = np.empty(len(hazards)), np.empty(len(page))
+    for i in range(len(page)):
+        weigh(followed[page[i]], prior, weights)
+        seen[i] = seen_one(weights, hazards, waited[i])
+    return seen
+
+
+@njit(cache=True)
+def _learn(  # type: ignore[no-untyped-def]
+    page,
+    waited,
+    n_arrived,
+    n_before,
+    n_stayed,
+    gap_before,
+    kept,
+    hazards,
+    prior,
+    per_visit,
+    arrivals,
+    exposure,
+    followed,
+):
+    """Which stream a link belongs to shows at the next visit (the E step for a mixture of exponentials, interval-censored).
+
+    Links that were seen are those that had stayed until then; each stands for all that came in its stream.
+    """
+    weights, was_seen, stay = np.empty(len(hazards)), np.empty(len(hazards)), np.empty(len(hazards))
+    for i in range(len(page)):
+        p = page[i]
+        arrivals[p] = arrivals[p] * kept[i] + n_arrived[i]
+        weigh(followed[p], prior, weights)
+        stayed = left = 0.0
+        for j in range(len(hazards)):
+            exposure[p, j] = exposure[p, j] * kept[i] + _one(hazards[j], waited[i])
+            was_seen[j] = _one(hazards[j], gap_before[i])
+            stay[j] = np.exp(-hazards[j] * waited[i])
+            stayed += weights[j] * was_seen[j] * stay[j]
+            left += weights[j] * was_seen[j] * (1.0 - stay[j])
+            followed[p, j] *= kept[i]
+        if n_before[i] == 0:
+            continue
+        counts = min(1.0, per_visit / n_before[i])
+        for j in range(len(hazards)):
+            among = weights[j] * was_seen[j]
+            links = n_stayed[i] * among * stay[j] / max(stayed, 1e-300)
+            links += (n_before[i] - n_stayed[i]) * among * (1.0 - stay[j]) / max(left, 1e-300)
+            followed[p, j] += links * counts * gap_before[i] / max(was_seen[j], 1e-12)
+
+
+@njit(cache=True)
+def _one(hazard, hours):  # type: ignore[no-untyped-def]
+    return hours if hazard * hours < 1e-9 else -np.expm1(-hazard * hours) / hazard
 
 
 @njit(cache=True)
@@ -130,6 +177,5 @@ def seen_one(weights, hazards, hours):  # type: ignore[no-untyped-def]
     """`hours_seen` of one page, all streams together."""
     whole = 0.0
     for j in range(len(hazards)):
-        delta = hazards[j]
-        whole += weights[j] * (hours if delta * hours < 1e-9 else -np.expm1(-delta * hours) / delta)
+        whole += weights[j] * _one(hazards[j], hours)
     return whole
