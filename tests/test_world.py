@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from recrawl.history import History
 from recrawl.plan.make import survey
 from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
+from recrawl.related import Related
 from recrawl.testing import tiny_world
 from recrawl.world import FAILED, UNREAD, record
 
@@ -134,3 +136,18 @@ def test_schedulers_learn_from_visits_that_show_only_whether_a_page_changed(tmp_
         interval = situation[name].policy.interval_  # type: ignore[attr-defined]
         assert interval[0] < interval[1]
         assert not situation[name].pages.n_failures.any()
+
+
+def test_a_world_with_its_pages_in_another_order_shows_the_same() -> None:
+    world = tiny_world([[{1}, {2}, {3}], [{1, 4}, FAILED, {5}]])
+    moved = world.reordered(np.array([2, 0, 1]))
+    assert moved.url.to_pylist() == [world.url[i].as_py() for i in (2, 0, 1)]
+    assert moved.shows[:, 1].tolist() == world.shows[:, 0].tolist()
+    assert (moved.site[0], moved.page[2]) == (world.site[2], world.page[1])
+    assert moved.discoverable == world.discoverable
+
+
+def test_related_pages_keep_pointing_at_each_other_in_another_order() -> None:
+    neighbour, weight = np.array([[1], [0], [-1]], np.int32), np.array([[1.0], [1.0], [0.0]], np.float32)
+    world = replace(tiny_world([[{1}, {2}, {3}]]), related=Related(neighbour, weight, "exact", 1.0))
+    assert world.reordered(np.array([2, 0, 1])).related.neighbour.tolist() == [[-1], [2], [1]]

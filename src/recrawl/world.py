@@ -267,7 +267,7 @@ def _related(
     history: History, every: str | timedelta | Sequence[datetime], of_round: int, ids: Ints, k: int
 ) -> Related | None:
     """The related pages by the texts known up to a round, in the order of the pages; None where no text is known."""
-    if not any(history.store.read(name, columns=["digest"]).num_rows for name in ("terms", "vectors")):
+    if not any(history.store.read(name, columns=["digest"]).num_rows for name in ("texts", "vectors")):
         return None
     from recrawl.related import related_pages  # heavy, and few need it
     from recrawl.vectors import page_vectors

@@ -125,3 +125,27 @@ def test_a_budget_above_the_number_of_pages_is_capped_and_said(history: str) -> 
     )
     assert len([line for line in result.stdout.splitlines() if line.startswith("http")]) <= 80
     assert "above the number of pages" in result.output
+
+
+def test_a_plan_can_favour_what_is_found_now(history: str) -> None:
+    told = ask("plan", "-b", "5", "--favour", "freshness", "--dry-run", "--history", history, *AS_OF)
+    assert "expected-harvest" in told
+    assert "unseen links" in told
+
+
+@pytest.mark.parametrize("other", [("--policy", "bandit"), ("--goal", "content"), ("--set", "bandit.window=3")])
+def test_favour_and_what_it_contradicts_are_refused_together(history: str, other: tuple[str, str]) -> None:
+    asked = ["plan", "-b", "5", "--favour", "freshness", *other, "--history", history]
+    result = runner.invoke(app, asked)
+    assert result.exit_code == 2
+    assert "--favour freshness" in " ".join(result.output.split())
+
+
+def test_the_parts_of_a_policy_are_told_for_people_and_scripts(history: str, tmp_path: Path) -> None:
+    asked = ("experiments", "harvest", "-b", "10%", "--parts", "calibration,hidden", "--history", history)
+    page = tmp_path / "harvest.html"
+    assert "expected / found" in " ".join(ask(*asked, "--out", str(page)).split())
+    assert "Expected and found" in page.read_text("utf-8")
+    told = json.loads(ask(*asked, "--json"))
+    assert told["hidden"]["n_pages"] > 0
+    assert set(told["calibrated"][0]["levels"]) == {"0.5", "0.8", "0.95"}

@@ -7,7 +7,7 @@ from recrawl.history import History
 from recrawl.plan.default import default_policy, recommend
 from recrawl.policies.base import Budget
 from recrawl.replay.summary import summarise
-from recrawl.replay.tune import tune
+from recrawl.replay.tune import told, tune
 from recrawl.synth import Settings, batches
 from recrawl.world import World, record
 
@@ -49,3 +49,20 @@ def test_policies_that_found_the_same_are_a_tie(hourly: tuple[History, World]) -
     world = hourly[1]
     assert tune(world, Budget(world.n_pages), ("round-robin", "windowed-outdegree")).is_tie
     assert not tune(world, Budget(6), ("round-robin", "windowed-outdegree"), window=20).is_tie
+
+
+def test_candidates_may_have_settings_which_are_told_and_kept(hourly: tuple[History, World]) -> None:
+    candidates = [("round-robin", {}), ("expected-harvest", {"favour": "freshness"})]
+    found = tune(hourly[1], Budget(6), candidates)
+    assert told(found.best) == "expected-harvest (favour freshness)"
+    assert found.record("crawl")["settings"]["favour"] == "freshness"
+    assert found.against_next is not None
+    assert found.against_next.policy == "expected-harvest (favour freshness)"
+
+
+def test_the_default_stays_unless_another_is_better_by_more_than_chance(hourly: tuple[History, World]) -> None:
+    close = [("expected-harvest", {"explore": share}) for share in (0.0, 0.1, 0.25, 0.4, 0.6)]
+    found = tune(hourly[1], Budget(6), close)
+    assert told(found.best) == "expected-harvest" or (found.against_next is not None and found.against_next.low > 0)
+    poor = tune(hourly[1], Budget(6), ["round-robin", "expected-harvest"])
+    assert poor.best.policy == "expected-harvest"
