@@ -61,6 +61,8 @@ def tune(
     from recrawl.replay.tune import CANDIDATES
     from recrawl.replay.tune import tune as run
 
+    if "," in budget:
+        raise typer.BadParameter(f"--budget {budget}: a policy is recommended for one budget; run it once for each")
     opened = open_history(history, as_of)
     world = past(opened, every, n_related=N_RELATED)
     chosen = [name.strip() for name in policies.split(",")] if policies else CANDIDATES
@@ -98,7 +100,7 @@ def _show(found: Any, n_pages: int, every: str, dry_run: bool) -> None:
         say(f"  {told(run):36} {'–' if coverage is None else f'{coverage:.3f}'}")
     if found.is_tie:
         say(
-            "all of them found the same, so none is recommended: with so few fetches and cycles hardly a page is seen twice"
+            "all of them found the same, so none is recommended: the budget reaches every page, or hardly any of them twice"
         )
         return
     margins = (found.against_next, found.against_round_robin)

@@ -69,6 +69,8 @@ class Options:
             raise BadSetting("goal", self.goal, "links, content or both")
         if self.favour not in (None, "coverage", "freshness"):
             raise BadSetting("favour", self.favour, "coverage or freshness")
+        if self.favour is not None and (self.policy or self.model or self.goal != "links"):
+            raise BadSetting("favour", self.favour, "left out with a policy, a model, or a goal other than links")
         if not 0 <= self.full_fetches <= 1:
             raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
         try:

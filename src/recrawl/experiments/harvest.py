@@ -64,9 +64,9 @@ class Hidden:
     """Rank correlation of expected with real new links, of the pages whose past is hidden."""
 
     n_pages: int
-    with_past: float
-    around: float  # by size, site and related pages, as they were when seen once
-    alone: float  # by nothing but their size: all pages begin alike
+    with_past: float | None  # None: all are expected to be equal, or are
+    around: float | None  # by size, site and related pages, as they were when seen once
+    alone: float | None  # without looking around: all pages begin alike
 
 
 @dataclass
@@ -187,9 +187,10 @@ def hide(world: World, share: float = HIDDEN, ahead: float = 0.25, seed: int = 0
     hidden[random.permutation(seen)[: round(share * len(seen))]] = True
     real = _came_later(world, end)[hidden]
 
-    def skill(parts: Parts, is_hidden: Flags) -> float:
+    def skill(parts: Parts, is_hidden: Flags) -> float | None:
         rate = _learnt(world, end, is_hidden, parts).rate()[hidden]
-        return float(stats.spearmanr(rate, real).statistic) if len(real) > 2 and np.ptp(rate) and np.ptp(real) else 0.0
+        may_differ = len(real) > 2 and np.ptp(rate) > 0 and np.ptp(real) > 0
+        return float(stats.spearmanr(rate, real).statistic) if may_differ else None
 
     nobody = np.zeros(world.n_pages, np.bool_)
     return Hidden(int(hidden.sum()), skill(Parts(), nobody), skill(Parts(), hidden), skill(Parts(around=False), hidden))

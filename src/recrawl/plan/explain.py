@@ -66,7 +66,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     budget = budget_of(situation, request, now)
     policy = situation.chooser(request)
     choice = policy.choose(pages, budget, now)
-    everything = policy.choose(pages, budget_of(situation, replace(request, pages=len(pages)), now), now)
+    everything = policy.choose(pages, replace(budget, pages=len(pages), per_cycle=budget.pages), now)
     rank = np.flatnonzero(everything.page == page)
     cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
     picked = page in set(choice.page.tolist())
@@ -87,7 +87,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         rank=int(rank[0]) + 1 if len(rank) else None,
         n_known=len(pages),
         cause="picked" if picked else cause.name.lower().replace("_", " "),
-        reason=reasons(situation, everything)[int(rank[0])] if len(rank) else "",
+        reason=reasons(situation, everything, [int(rank[0])])[0] if len(rank) else "",
         what_would_change="" if picked else _way_out(cause, int(rank[0]) + 1 if len(rank) else None, len(choice)),
         expected=float(expected),
         probability=float(probability),

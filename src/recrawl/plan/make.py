@@ -200,6 +200,7 @@ def survey(
     last_visit = timeline.at[timeline.page_start[1:] - 1][np.searchsorted(timeline.pages, world.page)]
     crawler.pages.last_visit[:] = last_visit
     changes.seen_at(last_visit)
+    policy.seen_at(last_visit)
     last_change = np.minimum(last_change, last_visit)
     gaps = np.diff(world.time) / 3.6e9
     usual = float(np.median(gaps)) if len(gaps) else 24.0
@@ -247,7 +248,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     changed, size = situation.changed(now), situation.expectation.size
     # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
     policy = situation.chooser(request)
-    ranked = policy.choose(pages, replace(budget, pages=len(pages)), now)
+    ranked = policy.choose(pages, replace(budget, pages=len(pages), per_cycle=budget.pages), now)
     choice = policy.choose(pages, budget, now)
     spread = _spread(choice)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
@@ -283,8 +284,8 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     )
 
 
-def reasons(situation: Situation, choice: Choice) -> list[str]:
-    """Why each page was picked, in words; for a page that nobody knows how to judge yet, just that."""
+def reasons(situation: Situation, choice: Choice, which: Sequence[int] | None = None) -> list[str]:
+    """Why each page was picked, in words, or some of them; for a page that nobody knows how to judge yet, just that."""
     new = situation.pages.is_new[choice.page]
     never = situation.pages.n_visits[choice.page] == 0
     words = []
@@ -299,8 +300,10 @@ def reasons(situation: Situation, choice: Choice) -> list[str]:
 
         return name
 
-    for i in range(len(choice)):
-        if never[i]:
+    for i in range(len(choice)) if which is None else which:
+        if callable(choice.reason):
+            words.append(choice.why(i, called(int(choice.page[i]))))
+        elif never[i]:
             words.append("never visited yet")
         elif new[i]:
             words.append("visited once: a second visit tells how it changes")

@@ -168,6 +168,7 @@ class Budget:
     per_site: int | None = None
     barred: NDArray[np.int8] | None = None  # one `Cause` a page: why it must not be picked; 0 where it may
     taken: Ints | None = None  # pages that were picked already and count for the caps
+    per_cycle: int | None = None  # pages a cycle, where `pages` is more: to rank beyond what will be fetched
 
     def __post_init__(self) -> None:
         for name in ("pages", "per_host", "per_site"):
@@ -222,12 +223,6 @@ class Choice:
         sentence = self.reason if isinstance(self.reason, str) else self.reason[i]
         return sentence.format(**{name: values[i] for name, values in self.detail.items()})
 
-    def _sentences(self) -> tuple[str, ...]:
-        """One sentence a page, whose {fields} are to be filled in."""
-        if callable(self.reason):
-            return tuple(self.why(i).replace("{", "{{").replace("}", "}}") for i in range(len(self)))
-        return (self.reason,) * len(self) if isinstance(self.reason, str) else self.reason
-
     def then(self, other: Choice) -> Choice:
         """This choice and, after it, another one from the rest of the pages."""
 
@@ -235,7 +230,6 @@ class Choice:
             parts = ((one, len(self)), (two, len(other)))
             return np.concatenate([np.full(n, np.nan) if values is None else values for values, n in parts])
 
-        reasons = [c._sentences() for c in (self, other)]
         names = self.detail.keys() | other.detail.keys()
         cause = self.cause
         if cause is not None and other.cause is not None:
@@ -243,12 +237,27 @@ class Choice:
         return Choice(
             np.concatenate([self.page, other.page]),
             np.concatenate([self.score, other.score]),
-            reasons[0] + reasons[1],
+            lambda i, name: self.why(i, name) if i < len(self) else other.why(i - len(self), name),
             {name: both(self.detail.get(name), other.detail.get(name)) for name in sorted(names)},
             both(self.expected, other.expected),
             cause,
             self.overlaps,
+            None if self.spread is None and other.spread is None else self._both_spreads(other),
         )
+
+    def _both_spreads(self, other: Choice) -> Callable[[Ints, float], Spread]:
+        """How sure both choices are, NaN where one does not say."""
+
+        def spread(which: Ints, level: float) -> Spread:
+            parts = [np.full(len(which), np.nan) for _ in range(4)]
+            for choice, here, start in ((self, which < len(self), 0), (other, which >= len(self), len(self))):
+                if choice.spread is not None and here.any():
+                    told = choice.spread(which[here] - start, level)
+                    for part, values in zip(parts, (told.low, told.high, told.stated, told.any), strict=True):
+                        part[here] = values
+            return Spread(*parts)
+
+        return spread
 
 
 class Policy:
@@ -274,3 +283,6 @@ class Policy:
 
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle; called once a cycle, also when nothing was visited."""
+
+    def seen_at(self, last_visit: Ints) -> None:
+        """When each page really was last asked for (microseconds): cycles end later than most of their visits."""

@@ -107,12 +107,16 @@ class ExpectedHarvest(Policy):
         """Learn from the visits of a cycle."""
         self.model_.observe(visits)
 
+    def seen_at(self, last_visit: Ints) -> None:
+        """Visits were earlier than the ends of their cycles."""
+        self.model_.visited_at(last_visit / US_PER_HOUR)
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest score first, each given those before it."""
         n, hours = len(pages), microseconds(now) / US_PER_HOUR
         if n == 0:
             return Choice(np.empty(0, np.int64), np.empty(0))
-        sweep = self.model_.cycle_hours * max(n / max(budget.pages, 1), 1.0)
+        sweep = self.model_.cycle_hours * max(n / max(budget.per_cycle or budget.pages, 1), 1.0)
         foreseen = self.model_.foresee(np.arange(n), hours, sweep, self.patience * sweep)
         score = foreseen.expected
         if self.favour == "coverage":
@@ -126,15 +130,17 @@ class ExpectedHarvest(Policy):
         )  # fmt: skip
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        expected = (foreseen.expected * factor)[chosen]
+        size = self.model_.size[chosen]  # no page shows more new links than it has links
+        expected = np.fmin((foreseen.expected * factor)[chosen], size)
         why = _Why.of(chosen, hours, self.model_, foreseen, expected)
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 
     def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
         """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""
         new = np.flatnonzero(pages.is_new & may)
+        per_cycle = budget.per_cycle or budget.pages
         worth = foreseen.answers[new] * np.nan_to_num(self.model_.size[new])
-        return new[np.argsort(-worth, kind="stable")][: round(self.explore * budget.pages)]
+        return new[np.argsort(-worth, kind="stable")][: int(np.ceil(self.explore * per_cycle))]
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,7 @@ class _Why:
     hours: float
     expected: Floats
     stock: Floats
+    size: Floats  # links on the page; NaN: nobody knows
     answers: Floats
     is_unseen: Flags
     rate: Floats
@@ -158,10 +165,12 @@ class _Why:
     @classmethod
     def of(cls, page: Ints, hours: float, model: StockModel, foreseen: Foreseen, expected: Floats) -> _Why:
         """A copy of all that is needed of the model, which goes on learning."""
+        size, answers = model.size[page], foreseen.answers[page]
+        stock = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), size)
         return cls(
-            page, hours, expected, foreseen.worth.stock[page], foreseen.answers[page], foreseen.is_unseen[page],
-            foreseen.rate[page], model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(),
-            foreseen.pairs, copy.deepcopy(model.calibration),
+            page, hours, expected, stock, size, answers, foreseen.is_unseen[page], foreseen.rate[page],
+            model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(), foreseen.pairs,
+            copy.deepcopy(model.calibration),
         )  # fmt: skip
 
     def sentence(self, i: int, name: Name) -> str:
@@ -180,7 +189,9 @@ class _Why:
     def spread(self, which: Ints, level: float) -> Spread:
         """Intervals for some of the pages picked."""
         law = (self.expected[which], self.answers[which], self.shape[which], self.dispersion)
-        return Spread(*self.calibration.interval(*law, level), self.calibration.probability(*law))
+        low, high, stated = self.calibration.interval(*law, level)
+        size = self.size[which]
+        return Spread(np.fmin(low, size), np.fmin(high, size), stated, self.calibration.probability(*law))
 
 
 def _caps(pages: Pages, budget: Budget) -> tuple[Ints, int, Ints, Ints, int, Ints]:

@@ -54,7 +54,7 @@ class Slow:
 
 def test_probabilities_agree_with_a_slow_version() -> None:
     chance = np.random.default_rng(0)
-    fast, slow, now = Answering(12), Slow(12), 100.0
+    fast, slow, now = Answering(np.zeros(12, np.int64)), Slow(12), 100.0
     for cycle in range(60):
         page = np.flatnonzero(chance.random(12) < (0.3 if cycle else 0.6))
         answered = chance.random(len(page)) < np.where(page % 3 == 0, 0.3, 0.9)
@@ -67,13 +67,13 @@ def test_probabilities_agree_with_a_slow_version() -> None:
         now += chance.gamma(1.0, 5.0)
         told = fast.probability(np.arange(12), now, 40.0)
         assert np.allclose(told, [slow.probability(p, now, 40.0) for p in range(12)])
-        assert fast.is_unseen.tolist() == [one["state"] == "not yet" for one in slow.pages]
-        assert np.isclose(fast.first_links, (sum(slow.firsts) + 2) / (len(slow.firsts) + 1))
+        mean, n = (sum(slow.firsts) + 2) / (len(slow.firsts) + 1), len(slow.firsts)
+        assert np.allclose(fast.first_links(np.arange(12)), (sum(slow.firsts) + 5 * mean) / (n + 5))
 
 
 def down(gone: bool, was_up: bool) -> Answering:
     """One page that does not answer at hour 10, and did at hour 0 or did not."""
-    answering, one = Answering(1), np.zeros(1, np.int64)
+    answering, one = Answering(np.zeros(1, np.int64)), np.zeros(1, np.int64)
     for hours, answered in ((0.0, was_up), (10.0, False)):
         answering.observe(visits(one, np.array([answered]), np.array([gone and not answered])), hours, one)
     return answering
@@ -89,7 +89,7 @@ def test_a_page_that_does_not_answer_is_the_more_likely_to_the_longer_it_was_lef
 
 
 def test_a_page_that_never_came_back_is_less_likely_to_than_one_that_just_failed() -> None:
-    answering = Answering(2)
+    answering = Answering(np.zeros(2, np.int64))
     both, first = np.arange(2), np.zeros(1, np.int64)
     no = np.zeros(2, bool)
     answering.observe(visits(both, ~no, no), 0.0, both)
@@ -101,8 +101,22 @@ def test_a_page_that_never_came_back_is_less_likely_to_than_one_that_just_failed
 
 
 def test_a_page_that_nobody_asked_for_answers_as_often_as_others_after_an_answer() -> None:
-    answering, one = Answering(2), np.ones(1, np.int64)
+    answering, one = Answering(np.zeros(2, np.int64)), np.ones(1, np.int64)
     for hours in range(5):
         answering.observe(visits(one, np.array([hours != 2]), np.zeros(1, bool)), float(hours), one)
     # Asked three times after an answer (at 1, 2 and 4), and answered twice; page 0 stands for whatever is like them.
     assert np.isclose(answering.probability(np.array([0]), 9.0, 2.0)[0], (2 + 5) / (3 + 5.5))
+
+
+def test_pages_are_expected_to_begin_as_others_of_their_site_did() -> None:
+    answering = Answering(np.array([0, 0, 0, 1, 1, 1]))
+    every = np.arange(6)
+    answering.observe(
+        visits(every, np.array([True, False, False, True, False, False]), np.zeros(6, np.bool_)),
+        0.0,
+        np.zeros(6, np.int64),
+    )
+    answering.observe(visits(np.array([1, 4]), np.ones(2, np.bool_), np.zeros(2, np.bool_)), 1.0, np.array([20, 2]))
+    busy, quiet = answering.first_links(np.array([2, 5]))
+    assert busy == (20 + 5 * 8) / 6  # 24 links on 3 pages: the mean of all
+    assert quiet == (2 + 5 * 8) / 6

@@ -95,11 +95,17 @@ def test_the_urgency_is_the_index_of_what_is_gained_with_time(seed: int, cycle: 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_safety_is_the_part_that_no_sibling_will_show(seed: int) -> None:
+def test_safety_is_the_part_that_no_sibling_will_show_unless_it_is_overdue(seed: int) -> None:
     made = Random(seed)
     for p, safety in zip(made.seen, made.appraise(1.0, 50.0).safety, strict=True):
-        kept = [1 - share * made.survival(q, made.gap[q]) for (one, q), share in made.pairs.items() if one == p]
-        assert np.isclose(safety, np.prod(kept))
+        worth = [0.5 ** (gap / 50.0) for gap in made.gap]  # of a link found so late
+        is_due = [NOW - last <= 2 * gap + 1.0 for last, gap in zip(made.last, made.gap, strict=True)]
+        saved = [
+            share * made.survival(q, made.gap[q]) * worth[q] * is_due[q]
+            for (one, q), share in made.pairs.items()
+            if one == p
+        ]
+        assert np.isclose(safety, np.prod(1 - np.array(saved)))
 
 
 def test_nothing_is_urgent_where_nothing_leaves_and_everything_where_no_more_can_be_gained() -> None:
@@ -119,8 +125,10 @@ def test_links_that_stay_are_urgent_too_for_someone_without_patience() -> None:
 
 def test_safety_worked_out_by_hand() -> None:
     streams = only(3, 0, N_STREAMS - 1)  # the siblings' links: gone after half an hour by half, and never
-    found = appraised(streams, [NOW - 4.0, NOW - 9.0, NOW - 9.0], {(0, 1): 0.8, (0, 2): 0.5}, gap=0.5)
+    siblings, last = {(0, 1): 0.8, (0, 2): 0.5}, [NOW - 4.0, NOW - 9.0, NOW - 9.0]
+    found = appraised(streams, last, siblings, gap=0.5, cycle=8.0)
     assert np.allclose(found.safety, [(1 - 0.8 * 0.5) * (1 - 0.5 * 1.0), 1.0, 1.0], atol=1e-6)
+    assert (appraised(streams, last, siblings, gap=0.5, cycle=7.9).safety == 1.0).all()  # both are overdue
     assert np.isclose(found.stock[0], appraised(streams, [NOW - 4.0] * 3).stock[0])  # visited before: they took nothing
 
 

@@ -87,13 +87,13 @@ def test_what_the_first_crawl_showed_is_not_new() -> None:
     assert [came[0].tolist(), came[1].tolist()] == [[3, 4], []]
 
 
-def test_only_the_latest_showers_of_a_link_are_named() -> None:
+def test_only_the_latest_showers_of_a_link_are_named_the_first_pages_first() -> None:
     sightings, n = Sightings(), MAX_SHOWERS + 10
     page = np.arange(n)
     came = sightings.came(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
     one, other = sightings.shared(page, came, np.zeros(n, np.int64))
-    assert set(other.tolist()) == set(range(10, n))
-    assert np.bincount(one).tolist() == [MAX_SHOWERS] * 10 + [MAX_SHOWERS - 1] * MAX_SHOWERS
+    assert set(other.tolist()) == set(range(MAX_SHOWERS))
+    assert np.bincount(one).tolist() == [MAX_SHOWERS - 1] * MAX_SHOWERS + [MAX_SHOWERS] * 10
 
 
 class SlowSiblings:

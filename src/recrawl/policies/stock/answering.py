@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.policies.base import Flags, Floats, Ints, Visits
+from recrawl.policies.base import Floats, Ints, Visits
 
 UP, NOT_YET, GONE, FAILING = range(
     4
@@ -19,14 +19,16 @@ class Answering:
     distributed with shape `shape`. A page that answered last time answers as often as it, and all others, did after that.
     """
 
-    def __init__(self, n_pages: int, shape: float = 2.0) -> None:
-        self.shape = shape
+    def __init__(self, site: Ints, shape: float = 2.0, pseudo_pages: float = 5.0) -> None:
+        n_pages = len(site)
+        self.site, self.shape, self.pseudo_pages = site, shape, pseudo_pages
         self.state = np.full(n_pages, NOT_YET, np.int8)
         self.asked_at = np.full(n_pages, np.nan)
         self.waited = np.zeros(n_pages)  # hours for a page to come back, since it was last up
         self.n_asked, self.n_answered = np.zeros(n_pages), np.zeros(n_pages)  # of the visits after an answer
         self.all_waited, self.all_back = np.zeros(4), np.zeros(4)  # by state
-        self.n_links, self.n_first = 2.0, 1.0  # new links of pages that answered for the first time
+        # New links of pages that answered for the first time, and such pages, by site.
+        self.n_links, self.n_first = np.zeros(n_pages), np.zeros(n_pages)
         self._is_begun = False
 
     def observe(self, visits: Visits, hours: float, links: Ints) -> None:
@@ -43,24 +45,20 @@ class Answering:
         self.n_asked[page] += was_up
         self.n_answered[page] += was_up & visits.answered
         began = visits.answered & (state == NOT_YET) & self._is_begun  # in the first crawl everything is new
-        self.n_links += float(links[began].sum())
-        self.n_first += float(began.sum())
+        np.add.at(self.n_links, self.site[page[began]], links[began])
+        np.add.at(self.n_first, self.site[page[began]], 1.0)
         self.waited[page] = np.where(visits.answered, 0.0, self.waited[page] + np.where(was_up, 0.0, waited))
         down = np.where(state == NOT_YET, NOT_YET, np.where(visits.gone, GONE, FAILING))
         self.state[page] = np.where(visits.answered, UP, down)
         self.asked_at[page] = hours
         self._is_begun = True
 
-    @property
-    def is_unseen(self) -> Flags:
-        """Pages that never answered."""
-        unseen: Flags = self.state == NOT_YET
-        return unseen
-
-    @property
-    def first_links(self) -> float:
-        """New links on a page that answers for the first time."""
-        return self.n_links / self.n_first
+    def first_links(self, page: Ints) -> Floats:
+        """New links on each page if it answers for the first time: as on its site so far, drawn to the mean of all."""
+        mean = (self.n_links.sum() + 2.0) / (self.n_first.sum() + 1.0)
+        site = self.site[page]
+        links: Floats = (self.n_links[site] + self.pseudo_pages * mean) / (self.n_first[site] + self.pseudo_pages)
+        return links
 
     def probability(self, page: Ints, hours: float, sweep_hours: float) -> Floats:
         """That each of these pages answers now; `sweep_hours`: the time in which all pages could be visited once."""

@@ -12,6 +12,9 @@ from recrawl.policies.stock.siblings import Neighbours
 from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
 
+OVERDUE = 2.0
+
+
 @dataclass(frozen=True)
 class Appraisal:
     """One entry a page that was asked about."""
@@ -41,28 +44,31 @@ def appraise(
     and 1 where no more can be gained by it. A link found late is worth less: its value decays by half in `patience` hours, as
     if it might leave.
 
-    safety: ∏ (1 - a_pq · S_q(usual gap of q)): a sibling that shows a link and keeps it until its next visit saves it.
+    safety: ∏ (1 - a_pq · S_q(usual gap of q)): a sibling that shows a link and keeps it until its next visit saves it. Siblings
+    that are overdue (`OVERDUE` usual gaps and a cycle) do not count: else each would wait for the others, all of them for ever.
     """
     stock, urgency, safety = (np.zeros(len(page)) for _ in range(3))
     keeps = np.empty(len(last))
     prior = streams.pseudo_links * streams.shares
-    _keeps(streams.followed, prior, HAZARDS, usual_gap, keeps)
+    decay = np.log(2.0) / patience
+    _keeps(streams.followed, prior, HAZARDS, decay, usual_gap, keeps)
+    keeps[~(now - last <= OVERDUE * usual_gap + cycle)] = 0.0
     _appraise(
         page, now, last, rate, streams.followed, prior, HAZARDS, pairs.start, pairs.other, pairs.share, keeps,
-        cycle, np.log(2.0) / patience, stock, urgency, safety,
+        cycle, decay, stock, urgency, safety,
     )  # fmt: skip
     return Appraisal(stock, urgency, safety)
 
 
 @njit(cache=True)
-def _keeps(followed, prior, hazards, gap, keeps):  # type: ignore[no-untyped-def]
-    """The share of each page's links that are still there after its usual gap."""
+def _keeps(followed, prior, hazards, decay, gap, keeps):  # type: ignore[no-untyped-def]
+    """The share of each page's links that are still there after its usual gap, as far as they are worth something then."""
     weights = np.empty(len(prior))
     for p in range(len(gap)):
         weigh(followed[p], prior, weights)
         keeps[p] = 0.0
         for j in range(len(prior)):
-            keeps[p] += weights[j] * np.exp(-hazards[j] * gap[p])
+            keeps[p] += weights[j] * np.exp(-(hazards[j] + decay) * gap[p])
 
 
 @njit(cache=True)

@@ -58,11 +58,11 @@ class StockModel:
 
     def __init__(self, pages: Pages, parts: Parts) -> None:
         n = len(pages)
-        self.parts, self.n_pages, self.site, self.host = parts, n, pages.site, pages.host
+        self.parts, self.n_pages, self.site = parts, n, pages.site
         self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
-        self.answering, self.calibration = Answering(n), Calibration()
+        self.answering, self.calibration = Answering(pages.site), Calibration()
         self.seen_at = np.full(n, np.nan)  # hours since 1970 of the last answer
         self.n_answers = np.zeros(n, np.int64)
         self.gap = np.full(n, np.nan)  # usual hours between two answers
@@ -112,7 +112,7 @@ class StockModel:
         last = np.where(np.isnan(last), -np.inf, last)
         rate, pairs = self.rate(), self.pairs()
         found = appraise(seen, now, last, rate, self.streams, pairs, gap, max(cycle, 1e-6), patience)
-        stock, safety = np.full(len(page), self.answering.first_links), np.ones(len(page))
+        stock, safety = self.answering.first_links(page), np.ones(len(page))
         urgency = self._urgency_of_unseen(page, hours, patience)
         stock[~is_unseen], urgency[~is_unseen], safety[~is_unseen] = found.stock, found.urgency, found.safety
         answers = self.answering.probability(page, hours, sweep)
@@ -130,6 +130,11 @@ class StockModel:
         cycle = decay * self.cycle_hours
         index = 1.0 - x / cycle * np.exp(-x) * np.expm1(-cycle) / np.expm1(-x)
         return np.where(np.isnan(waited), 1.0, np.clip(index, 0.0, 1.0))
+
+    def visited_at(self, hours: Floats) -> None:
+        """When each page really was last visited, if that was before the end of its cycle."""
+        for known in (self.seen_at, self.answering.asked_at):
+            known[:] = np.where(np.isnan(known), np.nan, np.minimum(known, hours))
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -248,6 +253,7 @@ class StockModel:
         if self.parts.lifetimes:
             self.streams.refit()
         self.rhythm.refit()
+        self.siblings.prune()
         self.prior.refit(
             self.streams.arrivals, self.streams.exposures(), self.size, self.site, self.related, self.dispersion,
             self.cycle_hours, self.parts.around,

@@ -10,6 +10,7 @@ from numba import njit
 from recrawl.policies.base import Floats, Ints
 from recrawl.policies.pairs import EMPTY, slot
 
+MOST = 30  #: pairs of a page that are kept
 PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
 
 
@@ -39,7 +40,7 @@ class Siblings:
     """
 
     def __init__(self, site: Ints, pseudo_links: float = 5.0, share: float = 0.05, per_visit: float = 10.0) -> None:
-        self.site, self.n_pages = site, len(site)
+        self.n_pages = len(site)
         self.pseudo_links, self.per_visit = pseudo_links, per_visit
         self.prior = (
             np.minimum(share, 2.0 / np.maximum(np.bincount(site, minlength=1), 1))[site] if len(site) else np.ones(0)
@@ -81,6 +82,20 @@ class Siblings:
         at = _slots(self.keys, keys)
         self.hits[at] += np.bincount(place, weight)
         self.chances[at] = np.maximum(self.chances[at], self.hits[at])
+
+    def prune(self) -> None:
+        """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
+        pairs = self.neighbours()
+        if not len(self._at) or np.diff(pairs.start).max() <= MOST:
+            return
+        page = np.repeat(np.arange(self.n_pages), np.diff(pairs.start))
+        order = np.lexsort((-pairs.share, page))
+        kept = self._at[order[_ramps(np.diff(pairs.start)) < MOST]]
+        keys, hits, chances = self.keys[kept], self.hits[kept], self.chances[kept]
+        self.keys[:], self.hits[:], self.chances[:] = EMPTY, 0.0, 0.0
+        at = _insert(self.keys, keys)
+        self.hits[at], self.chances[at] = hits, chances
+        self.size, self._n_sorted = len(keys), -1
 
     def neighbours(self, is_reversed: bool = False) -> Neighbours:
         """All pairs by their first page; reversed: by the other one, with the share of what comes on the first."""

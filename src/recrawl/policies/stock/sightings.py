@@ -80,7 +80,8 @@ def _came(start, links, answered, since, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _note(start, links, page, hours, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
-    for i in range(len(page)):
+    # Backwards, so that the first pages stand first among those that show a link: where many share links, it is with the same few.
+    for i in range(len(page) - 1, -1, -1):
         for at in range(start[i], start[i + 1]):
             link = links[at]
             first[link] = min(first[link], hours)
