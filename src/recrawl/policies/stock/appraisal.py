@@ -11,7 +11,6 @@ from recrawl.policies.base import Floats, Ints
 from recrawl.policies.stock.siblings import Neighbours
 from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
-
 OVERDUE = 2.0
 
 
