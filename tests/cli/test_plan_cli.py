@@ -149,3 +149,10 @@ def test_the_parts_of_a_policy_are_told_for_people_and_scripts(history: str, tmp
     told = json.loads(ask(*asked, "--json"))
     assert told["hidden"]["n_pages"] > 0
     assert set(told["calibrated"][0]["levels"]) == {"0.5", "0.8", "0.95"}
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_work(history: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "missing" / "page.html")
+    result = runner.invoke(app, ["experiments", "harvest", "--out", out, "--history", history])
+    assert result.exit_code == 2
+    assert "there is no folder" in " ".join(result.output.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -67,6 +68,8 @@ def harvest(
     from recrawl.experiments.harvest_page import tables, write_harvest_page
     from recrawl.replay.past import past
 
+    if out and not Path(out).absolute().parent.is_dir():
+        raise typer.BadParameter(f"--out {out}: there is no folder {Path(out).parent}; make it first")
     wanted = chosen("--parts", parts, tuple(PARTS.split(", ")))
     opened = open_history(history, as_of)
     with working("working out what every page showed in every cycle"):
