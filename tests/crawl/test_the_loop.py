@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 
 from recrawl.cli import app
 
-pytestmark = pytest.mark.slow  # crawls in processes of their own
-
 ROOT = Path(__file__).resolve().parents[2]
 N_CYCLES, DELAY = 9, 0.05
 
