@@ -23,7 +23,15 @@ from recrawl.synth import Activity, Settings, batches
 from recrawl.world import record
 
 PAGES, CYCLES, SHARE = 240, 168, 0.05
-POLICIES = ("round-robin", "windowed-outdegree", "windowed-clique", "regression", "bandit", "expected-harvest", "oracle")
+POLICIES = (
+    "round-robin",
+    "windowed-outdegree",
+    "windowed-clique",
+    "regression",
+    "bandit",
+    "expected-harvest",
+    "oracle",
+)
 
 
 def lively_web(seed: int) -> Settings:
