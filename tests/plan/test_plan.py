@@ -277,3 +277,14 @@ def test_explain_tells_the_number_that_the_plan_shows(history: History) -> None:
     plan = chosen(situation, request, NOW)
     for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
         assert explain(situation, request, url, NOW).expected == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["regression-round-robin", "bandit", "average-count", "round-robin"])
+def test_of_a_page_that_was_visited_once_a_plan_says_just_that(tmp_path: Path, name: str) -> None:
+    history = History.create(tmp_path / "h")
+    daily(history, "old", 1, 6)
+    daily(history, "once", 1, 1)
+    plan = chosen(survey(history.as_of(NOW), named(name)), Request(2), NOW)
+    told = dict(zip(urls_of(plan), plan.reason, strict=True))
+    assert told["e.org/once"] == "visited once: a second visit tells how it changes"
+    assert told["e.org/old"] != told["e.org/once"]

@@ -20,7 +20,7 @@ from recrawl.cli.common import (
     steps,
     working,
 )
-from recrawl.cli.policy_options import budget_pages, checked_budgets
+from recrawl.cli.policy_options import budget_pages, per_cycle
 
 PARTS = "ablation, calibration, hidden"
 
@@ -33,16 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def harvest(
-    budget: Annotated[
-        str,
-        typer.Option(
-            "--budget",
-            "-b",
-            metavar="N",
-            help="Pages a cycle: numbers or shares, with commas.",
-            callback=checked_budgets,
-        ),
-    ] = "5%,10%,20%",
+    budget: Annotated[str, per_cycle("Pages a cycle: numbers or shares, with commas.")] = "5%,10%,20%",
     parts: Annotated[str, typer.Option("--parts", help=f"What to find out: {PARTS}.")] = PARTS.replace(" ", ""),
     orders: Annotated[
         int, typer.Option("--orders", min=1, help="Orders of the pages, which decide ties, to average over.")

@@ -129,6 +129,11 @@ def _guessed(text: str) -> Any:
     return text
 
 
+def per_cycle(told: str) -> Any:
+    """The option for pages a cycle, with what is told of it."""
+    return typer.Option("--budget", "-b", metavar="PAGES", help=told, callback=checked_budgets)
+
+
 def checked_budgets(text: str) -> str:
     """Budgets; anything else is wrong usage."""
     budget_pages(text, 1, quiet=True)

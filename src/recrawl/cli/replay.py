@@ -24,12 +24,14 @@ from recrawl.cli.common import (
     working,
     written,
 )
-from recrawl.cli.policy_options import budget_pages, checked_budgets, made_policies
+from recrawl.cli.policy_options import budget_pages, made_policies, per_cycle
 
 if TYPE_CHECKING:
     from recrawl.experiments.replays import Replays
 
-DEFAULT = "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,oracle"
+DEFAULT = (
+    "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,expected-harvest,oracle"
+)
 NARROW = 110  # columns of a terminal below which the table is cut
 
 
@@ -43,14 +45,7 @@ def replay(
         str, typer.Option("--policies", "-p", metavar="NAMES", help="Policies with commas between, or 'all'.")
     ] = DEFAULT,
     budget: Annotated[
-        str,
-        typer.Option(
-            "--budget",
-            "-b",
-            metavar="PAGES",
-            help="Pages a cycle, or a share of them such as 10%; several with commas are compared.",
-            callback=checked_budgets,
-        ),
+        str, per_cycle("Pages a cycle, or a share of them such as 10%; several with commas are compared.")
     ] = "10%",
     history: HistoryOption = HISTORY,
     every: EveryOption = "crawl",

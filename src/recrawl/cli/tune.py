@@ -18,7 +18,7 @@ from recrawl.cli.common import (
     print_json,
     progress,
 )
-from recrawl.cli.policy_options import checked_budgets
+from recrawl.cli.policy_options import per_cycle
 
 
 def register(app: typer.Typer) -> None:
@@ -27,16 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def tune(
-    budget: Annotated[
-        str,
-        typer.Option(
-            "--budget",
-            "-b",
-            metavar="N",
-            help="Pages a cycle: a number, or a share such as 10%.",
-            callback=checked_budgets,
-        ),
-    ] = "10%",
+    budget: Annotated[str, per_cycle("Pages a cycle: a number, or a share such as 10%.")] = "10%",
     policies: Annotated[
         str | None, typer.Option("--policies", help="Which to try, with commas; default: quick ones of every kind.")
     ] = None,

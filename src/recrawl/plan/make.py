@@ -41,7 +41,7 @@ from recrawl.world import record
 Step = Callable[[str], None]
 Learning = Expectation | ChangeExpectation | Policy
 MAX_RELATED = (
-    100_000  #: pages of which the related ones are found while one waits for a plan; of more they are not looked at
+    100_000  #: pages; of more the related ones are not looked at, since finding them takes too long for a plan
 )
 N_RELATED = 30  #: related pages of each page, as in the papers, for policies that look around
 
@@ -301,11 +301,9 @@ def reasons(situation: Situation, choice: Choice, which: Sequence[int] | None = 
         return name
 
     for i in range(len(choice)) if which is None else which:
-        if callable(choice.reason):
-            words.append(choice.why(i, called(int(choice.page[i]))))
-        elif never[i]:
+        if never[i] and not situation.policy.judges_new:
             words.append("never visited yet")
-        elif new[i]:
+        elif new[i] and not situation.policy.judges_new:
             words.append("visited once: a second visit tells how it changes")
         else:
             words.append(choice.why(i, called(int(choice.page[i]))))

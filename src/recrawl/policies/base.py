@@ -272,6 +272,7 @@ class Policy:
     needs_updates: ClassVar[bool] = False  # whether it looks at `Visits.updated`, which takes a while to find out
     needs_words: ClassVar[bool] = False  # whether it looks at `Visits.text` and `Pages.words`
     sees_future: ClassVar[bool] = False  # only for replays: an upper bound, no policy that anyone could run
+    judges_new: ClassVar[bool] = False  # whether its reasons hold also for pages that were visited once or never
     foresees: ClassVar[str] = "links"  # what of the future such a policy is told: which "links" or which "changes"
 
     def start(self, pages: Pages) -> None:

@@ -24,6 +24,7 @@ from recrawl.policies.base import (
     Visits,
     microseconds,
 )
+from recrawl.policies.select import caps_of
 from recrawl.policies.stock.interval import Calibration
 from recrawl.policies.stock.model import Foreseen, Parts, StockModel
 from recrawl.policies.stock.pick import pick
@@ -45,7 +46,7 @@ class ExpectedHarvest(Policy):
     favour: "coverage" finds most links in the end, and lets those wait that stay; "freshness" takes the largest stock at once.
     explore: share of the budget for pages that were not yet visited twice, while there are any; the largest first.
     patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much.
-    half_life_days, half_life_visits: the past counts half after the longer of these. The others are parts of the model that can be
+    half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that can be
     left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links and
     their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell.
 
@@ -54,6 +55,7 @@ class ExpectedHarvest(Policy):
     """
 
     name: ClassVar[str] = "expected-harvest"
+    judges_new: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class ExpectedHarvest(Policy):
         may = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
         clock, last = self.model_.clock(hours)
         chosen, factor, cause = pick(
-            score, self._unexplored(pages, foreseen, budget, may), may, min(budget.pages, n), _caps(pages, budget), clock, last,
+            score, self._unexplored(pages, foreseen, budget, may), may, min(budget.pages, n), caps_of(pages, budget), clock, last,
             self.model_.streams, self.model_.pairs(is_reversed=True),
         )  # fmt: skip
         if budget.barred is not None:
@@ -192,15 +194,6 @@ class _Why:
         low, high, stated = self.calibration.interval(*law, level)
         size = self.size[which]
         return Spread(np.fmin(low, size), np.fmin(high, size), stated, self.calibration.probability(*law))
-
-
-def _caps(pages: Pages, budget: Budget) -> tuple[Ints, int, Ints, Ints, int, Ints]:
-    n = len(pages)
-    taken = np.empty(0, np.int64) if budget.taken is None else budget.taken
-    of_host, of_site = np.bincount(pages.host[taken], minlength=n), np.bincount(pages.site[taken], minlength=n)
-    per_host = n + 1 if budget.per_host is None else budget.per_host
-    per_site = n + 1 if budget.per_site is None else budget.per_site
-    return pages.host, per_host, of_host, pages.site, per_site, of_site
 
 
 def _count(value: float) -> str:

@@ -15,6 +15,22 @@ _PICKED, _CUT, _HOST, _SITE, _OVERLAP = (
     int(cause) for cause in (Cause.PICKED, Cause.BELOW_CUT, Cause.HOST_CAP, Cause.SITE_CAP, Cause.OVERLAP)
 )
 _NONE = np.empty(0, np.int64)
+#: The host of each page, most pages of one host, how many each has already; the same for sites.
+Caps = tuple[Ints, int, Ints, Ints, int, Ints]
+
+
+def caps_of(pages: Pages, budget: Budget) -> Caps:
+    """The caps of a budget, as kernels take them."""
+    n = len(pages)
+    taken = _NONE if budget.taken is None else budget.taken
+    return (
+        pages.host,
+        n + 1 if budget.per_host is None else budget.per_host,
+        np.bincount(pages.host[taken], minlength=n),
+        pages.site,
+        n + 1 if budget.per_site is None else budget.per_site,
+        np.bincount(pages.site[taken], minlength=n),
+    )
 
 
 def take(
@@ -50,17 +66,10 @@ def take(
     free = np.flatnonzero(is_free)
     order = free[_descending(score, first, ties, free)]
     overlaps = np.full(n, -1, np.int64)
-    unlimited = n + 1
-    taken = _NONE if budget.taken is None else budget.taken
     chosen = _pick(
         order,
         min(budget.pages, n),
-        pages.host,
-        unlimited if budget.per_host is None else budget.per_host,
-        np.bincount(pages.host[taken], minlength=n),
-        pages.site,
-        unlimited if budget.per_site is None else budget.per_site,
-        np.bincount(pages.site[taken], minlength=n),
+        *caps_of(pages, budget),
         overlap is not None,
         overlap.keys if overlap is not None else _NONE,
         overlap.value if overlap is not None else np.empty(0, np.float64),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from recrawl.errors import RecrawlError
+from recrawl.plan.default import FALLBACK
 from recrawl.policies import named, settings_of
 from recrawl.policies.base import Budget
 from recrawl.replay.compare import Comparison, compare
@@ -17,7 +18,7 @@ from recrawl.replay.summary import summarise
 from recrawl.world import World
 
 Candidate = tuple[str, dict[str, Any]]  #: a policy and settings that are not its default
-DEFAULT = "expected-harvest"  #: what plans are made by without a recommendation
+DEFAULT = FALLBACK  #: what plans are made by without a recommendation
 #: Quick ones of every kind; round-robin first, since everything is measured against it.
 CANDIDATES: tuple[Candidate, ...] = (
     ("round-robin", {}),

@@ -9,13 +9,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.policies.base import Cause, Flags, Floats, Ints
+from recrawl.policies.select import Caps
 from recrawl.policies.stock.siblings import Neighbours
 from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
 _PICKED, _CUT, _HOST, _SITE = (int(c) for c in (Cause.PICKED, Cause.BELOW_CUT, Cause.HOST_CAP, Cause.SITE_CAP))
-
-#: host of each page, most pages of one host, how many each has already; the same for sites
-Caps = tuple[Ints, int, Ints, Ints, int, Ints]
 
 
 def no_caps(n_pages: int) -> Caps:

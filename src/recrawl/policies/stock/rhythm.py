@@ -40,10 +40,8 @@ class Rhythm:
         if short.any():
             _spread(since[short], now, n_links[short], rate[short], self.speed, self.came, self.due)
 
-    def refit(self, kept: float = 1.0) -> None:
-        """Set the clock by what was learnt; `kept` is the share of it that still counts afterwards."""
-        self.came *= kept
-        self.due *= kept
+    def refit(self) -> None:
+        """Set the clock by what was learnt."""
         if self.came.sum() <= 0 or self.due.sum() <= 0:
             return
         due = self.due * (self.came.sum() / self.due.sum())
