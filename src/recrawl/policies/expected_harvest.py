@@ -47,8 +47,8 @@ class ExpectedHarvest(Policy):
     explore: share of the budget for pages that were not yet visited twice, while there are any; the largest first.
     patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much.
     half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that
-    can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links and
-    their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell.
+    can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
+    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell.
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).
