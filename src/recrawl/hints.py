@@ -12,7 +12,9 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.policies.base import Flags, Floats, Ints
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MIN_HINTED = 10  #: visits after a hint, before a source can be proven
 MIN_PRECISION = 0.5

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 
 import numpy as np
@@ -201,3 +201,31 @@ def test_no_host_ever_has_more_under_way_than_it_may(seed: int, at_once: int) ->
             fetched += 1
         assert frontier.n_under_way == len(under_way)
     assert fetched == 60
+
+
+@pytest.mark.parametrize("n_before", [1, 7, 40])
+def test_a_frontier_that_takes_up_an_earlier_crawl_goes_on_as_if_it_had_never_ended(n_before: int) -> None:
+    linked = web(120)
+    seeds = [next(iter(linked))]
+    whole = crawled(by_rank(seeds, pages=80, per_host=30), linked)
+    frontier = by_rank(seeds, pages=80, per_host=30)
+    assert [frontier.visited(url, linked[url]) for url in whole[:n_before]] == [True] * n_before
+    assert not frontier.visited("https://elsewhere.org/", whole)  # nobody found it here
+    assert sorted(whole[:n_before] + crawled(frontier, linked)) == sorted(whole)
+    assert not frontier.visited(whole[0], linked[whole[0]])  # once is enough
+    assert frontier.n_given == len(whole)
+
+
+def test_what_the_words_of_pages_promise_is_taken_up_as_well() -> None:
+    judged: list[object] = []
+
+    def judge(text: object) -> float:
+        judged.append(text)
+        return 1.0 if text == Counter(oil=2) else 0.0
+
+    frontier = Frontier(ByRelevance(judge), Limits())
+    frontier.add(["https://a.org/", "https://b.org/"], 0)
+    frontier.visited("https://a.org/", ["https://a.org/1"], Counter(tea=1))
+    frontier.visited("https://b.org/", ["https://b.org/1"], Counter(oil=2))
+    assert judged == [Counter(tea=1), Counter(oil=2)]
+    assert [frontier.take(), frontier.take()] == ["https://b.org/1", "https://a.org/1"]

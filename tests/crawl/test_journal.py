@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawl.crawling import Sites, crawled, outcome, page, start, visits
+from crawl.crawling import Answer, Sites, crawled, outcome, page, start, visits
 from making import imported, run
 from recrawl.crawl import journal as journal_module
 from recrawl.crawl.journal import Journal, record
@@ -197,6 +197,32 @@ def test_after_kill_9_all_that_was_acknowledged_is_there_and_the_next_crawl_fetc
     assert found["told"]["planned"] == found["told"]["visits"] == found["told"]["written"] == 60 - len(here)
     assert all(len(seen) == 3 for seen in visits(tmp_path / "h").values())
     assert not (tmp_path / "h" / "crawl.json").exists()
+
+
+def test_after_kill_9_a_first_crawl_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
+    pages = {f"/{i}": page(f"page {i}", *(f"/{j}" for j in (2 * i + 1, 2 * i + 2) if j < 60)) for i in range(60)}
+    moved = {"/60": Answer(301, b"", {"Location": "/61"}), "/61": page("moved here")}
+    with Sites(pages | moved | {"/": page("home", "/0", "/60")}) as sites:
+        first = {"seeds": [sites.url("/")], "limits": {"pages": 50}}
+        process = start(
+            tmp_path / "h", **first, manners={"delay": 0.05, "per_host_at_once": 1}, RECRAWL_FLUSH_SECONDS=0.2
+        )  # type: ignore[arg-type]
+        written(process), written(process)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        process.stdout.close(), process.stderr.close()  # type: ignore[union-attr]
+        here = set(visits(tmp_path / "h"))
+        before = len(sites.log)
+        found = crawled(tmp_path / "h", **first)
+        fetched = [sites.url(got.path) for got in sites.log[before:] if got.path != "/robots.txt"]
+        assert not here & set(fetched)
+        assert 3 < len(here) < 50
+        assert len(here) + len(fetched) == len(visits(tmp_path / "h")) == 50
+        assert found["told"]["notes"] == [
+            f"going on with a first crawl that was cut short: {len(here)} pages were fetched before"
+        ]
+        again = crawled(tmp_path / "h", **first)  # that one came to its end, so this one begins at the seeds
+        assert (again["told"]["visits"], again["told"]["notes"]) == (50, [])
 
 
 def test_a_history_that_breaks_in_mid_crawl_stops_no_crawl_and_loses_no_visit(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from recrawl.crawl.planned import STATE, Planned, finished, planned, read_plan
+from recrawl.crawl.planned import Planned, finished, planned, read_plan
 from recrawl.crawl.settings import BadSetting, Options
+from recrawl.crawl.unfinished import PLAN
 from recrawl.errors import BadSource
 from recrawl.history import History
 from recrawl.visits import Visit
@@ -72,7 +73,7 @@ def test_nothing_is_planned_from_visits_that_lie_ahead(tmp_path: Path) -> None:
 def test_no_plan_is_made_where_none_is_wanted(tmp_path: Path) -> None:
     history = made(tmp_path)
     assert plan(history, plan="none") == Planned()
-    assert not (tmp_path / "h" / STATE).exists()
+    assert not (tmp_path / "h" / PLAN).exists()
 
 
 def test_a_history_that_takes_no_plan_still_gives_one(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_a_new_plan_is_made_where_going_on_is_not_wanted(tmp_path: Path) -> None
 @pytest.mark.parametrize("state", [b"", b"{", b"[]", b'{"plan": 7}', b'{"plan": "unknown"}', b"\xff\xfe"])
 def test_a_damaged_note_of_where_a_crawl_was_is_no_obstacle(tmp_path: Path, state: bytes) -> None:
     history = made(tmp_path)
-    (tmp_path / "h" / STATE).write_bytes(state)
+    (tmp_path / "h" / PLAN).write_bytes(state)
     again = plan(history)
     assert (len(again.urls), again.is_resumed) == (10, False)
 
@@ -146,6 +147,25 @@ def test_a_plan_that_is_named_goes_before_one_that_was_cut_short(tmp_path: Path)
     file = tmp_path / "plan"
     file.write_text("https://e.org/x\n")
     assert plan(history, plan=str(file)).urls == ["https://e.org/x"]
+
+
+def test_a_plan_from_a_file_that_was_cut_short_goes_on_until_it_is_finished(tmp_path: Path) -> None:
+    history, file, notes = made(tmp_path), tmp_path / "plan", list[str]()
+    urls = [f"https://e.org/{i}" for i in range(4)]
+    file.write_text("\n".join(urls))
+    begun = plan(history, plan=str(file))
+    assert begun.urls == urls
+    history.add([Visit(url=url, at=NOW + timedelta(minutes=1), links=[]) for url in urls[:3]])
+    history = History.open(tmp_path / "h")
+    left = plan(history, notes, plan=str(file))
+    assert (left.urls, left.is_resumed) == (urls[3:], True)
+    assert notes == [f"going on with the plan {file}: 1 of its pages were not fetched"]
+    assert plan(history, plan=str(file), resume=False).urls == urls
+    history.add([Visit(url=url, at=NOW + timedelta(minutes=2), links=[]) for url in urls[:3]])
+    finished(history, plan(history, plan=str(file)))
+    assert plan(history, plan=str(file)).urls == urls  # it is asked for again
+    file.write_text("\n".join(urls[:2]))
+    assert plan(history, plan=str(file)).urls == urls[:2]  # another plan
 
 
 def test_urls_one_a_line_are_a_plan(tmp_path: Path) -> None:

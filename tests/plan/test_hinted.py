@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from made_hints import DAY, N_DAYS, N_PAGES, NOW, START, hint_row, hinted_history, url
 from recrawl.cli import app
 from recrawl.history import History
 from recrawl.history.hints import HINTS
@@ -19,58 +20,11 @@ from recrawl.plan.explain import explain
 from recrawl.plan.make import Request, make, survey
 from recrawl.plan.score import scores, store
 from recrawl.policies import named
-from recrawl.urls import page_id
-from recrawl.visits import Visit
-
-START = datetime(2026, 1, 5, tzinfo=UTC)
-DAY = timedelta(days=1)
-N_DAYS, N_PAGES = 20, 6
-NOW = START + (N_DAYS + 0.5) * DAY
-
-
-def url(host: str, page: int) -> str:
-    return f"https://{host}.org/{page}"
-
-
-def changes(host: str, page: int, day: int) -> bool:
-    """A third of the pages change on a day."""
-    return (day + page + (host == "liar")) % 3 == 0
 
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Two hosts visited daily at noon. Each midnight their sitemaps are read: one names what changed since, the other all pages.
-
-    In the last night page 4 of each host is named; on the truthful one nothing else is.
-    """
-    made = History.create(tmp_path_factory.mktemp("hinted") / "history")
-    rows: list[dict[str, object]] = []
-    for host in ("honest", "liar"):
-        links = dict.fromkeys(range(N_PAGES), 3)
-        visits = []
-        for day in range(N_DAYS + 1):
-            read_at = START + (day - 0.4) * DAY
-            rows.append(_row(host, None, read_at, None))
-            for page in range(N_PAGES):
-                if changes(host, page, day):
-                    links[page] += 2
-                if host == "liar" or changes(host, page, day):
-                    rows.append(_row(host, page, read_at, read_at - timedelta(minutes=1)))
-                shown = [url(host, 1000 * page + i) for i in range(links[page])]
-                visits.append(Visit(url=url(host, page), at=START + day * DAY, links=shown, text=f"{links[page]}"))
-        made.add(visits)
-        last = START + (N_DAYS + 0.4) * DAY
-        rows += [_row(host, None, last, None), _row(host, 4, last, last - timedelta(minutes=1))]
-    HINTS.append(made.store.folder, pa.Table.from_pylist(rows, schema=HINTS.schema))
-    return made
-
-
-def _row(host: str, page: int | None, read_at: datetime, changed_at: datetime | None) -> dict[str, object]:
-    number = None if page is None else page_id(url(host, page))
-    source = f"https://{host}.org/sitemap.xml"
-    return {
-        "kind": "sitemap", "source": source, "host": f"{host}.org", "page": number, "read_at": read_at, "changed_at": changed_at,
-    }  # fmt: skip
+    return hinted_history(tmp_path_factory.mktemp("hinted") / "history")
 
 
 def test_a_proven_hint_comes_first_and_says_why(history: History) -> None:
@@ -119,7 +73,7 @@ def test_what_is_read_later_counts_for_nothing(history: History) -> None:
 
 
 def test_hints_take_at_most_half_of_the_budget_and_keep_to_the_caps(history: History, tmp_path: Path) -> None:
-    rows = [_row("honest", page, NOW - timedelta(hours=1), NOW - timedelta(hours=2)) for page in range(N_PAGES)]
+    rows = [hint_row("honest", page, NOW - timedelta(hours=1), NOW - timedelta(hours=2)) for page in range(N_PAGES)]
     other = History.open(shutil.copytree(history.store.folder, tmp_path / "h"))
     HINTS.append(other.store.folder, pa.Table.from_pylist(rows, schema=HINTS.schema))
     hinted = [reason.startswith("its sitemap") for reason in make(other, named("round-robin"), Request(6), NOW).reason]

@@ -35,7 +35,7 @@ def crawl(
         typer.Option("--plan", metavar="FILE", help="Fetch this plan, or these URLs, instead of making one."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="First go on with a plan that was cut short.")
+        bool, typer.Option("--resume/--no-resume", help="First go on with a crawl that was cut short.")
     ] = True,
     conditional: Annotated[
         bool, typer.Option("--conditional/--no-conditional", help="Ask for pages only if they changed.")

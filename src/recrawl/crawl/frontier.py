@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -21,10 +21,15 @@ MIN_GROWTH = 25  #: … and by so many pages
 _FAR = 1 << 30  # depth of a page that was only numbered
 
 
+Text = str | Counter[str]  #: what a page says, or how often it says each word
+
+
 class Order(Protocol):
     """Says how promising pages are that nobody has seen yet."""
 
-    def fetched(self, page: int, links: list[int], text: str) -> None:
+    needs_words: ClassVar[bool]  # whether it minds what pages say
+
+    def fetched(self, page: int, links: list[int], text: Text) -> None:
         """A page was seen: the numbers of the pages it links to, and what it says."""
 
     def scores(self, pages: list[int]) -> list[float]:
@@ -43,6 +48,8 @@ class ByRank:
     References: Dang and others (2023), section 4.1: the crawl is guided by PageRank × TrustRank, both updated dynamically.
     """
 
+    needs_words: ClassVar[bool] = False
+
     def __init__(self, trusted: Iterable[int], damping: float = 0.85) -> None:
         self.trusted, self.damping = frozenset(trusted), damping
         self._from: list[int] = []
@@ -52,7 +59,7 @@ class ByRank:
         self._ranks = np.zeros((2, 0))
         self._given: defaultdict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])  # since the last update
 
-    def fetched(self, page: int, links: list[int], text: str) -> None:
+    def fetched(self, page: int, links: list[int], text: Text) -> None:
         """Remember the links, and hand the page's ranks on to what it links to."""
         others = [link for link in dict.fromkeys(links) if link != page]
         self._from += [page] * len(others)
@@ -102,13 +109,15 @@ class ByRelevance:
     References: Chakrabarti, van den Berg and Dom (1999): the relevance of a page is a guess at that of its neighbours.
     """
 
-    def __init__(self, judge: Callable[[str], float]) -> None:
+    needs_words: ClassVar[bool] = True
+
+    def __init__(self, judge: Callable[[Text], float]) -> None:
         self.judge = judge
         self._sums: defaultdict[int, float] = defaultdict(float)
         self._counts: defaultdict[int, int] = defaultdict(int)
         self.relevance: dict[int, float] = {}  # of pages seen
 
-    def fetched(self, page: int, links: list[int], text: str) -> None:
+    def fetched(self, page: int, links: list[int], text: Text) -> None:
         """Judge the page, and let its links take after it."""
         self.relevance[page] = relevance = self.judge(text)
         for link in dict.fromkeys(links):
@@ -127,7 +136,9 @@ class ByRelevance:
 class BreadthFirst:
     """In the order in which they were found."""
 
-    def fetched(self, page: int, links: list[int], text: str) -> None:
+    needs_words: ClassVar[bool] = False
+
+    def fetched(self, page: int, links: list[int], text: Text) -> None:
         """Nothing to learn."""
 
     def scores(self, pages: list[int]) -> list[float]:
@@ -183,6 +194,11 @@ class Frontier:
         """Pages given out that did not come back yet."""
         return self._n_under_way
 
+    @property
+    def seeds(self) -> list[str]:
+        """Where the crawl begins."""
+        return [url for url, depth in zip(self._url, self._depth, strict=True) if depth == 0]
+
     def number(self, url: str) -> int:
         """The number of a page, found now or before."""
         if url not in self._number:
@@ -229,7 +245,20 @@ class Frontier:
             return url
         return None
 
-    def done(self, url: str, links: Iterable[str] = (), text: str = "") -> None:
+    def visited(self, url: str, links: Iterable[str] = (), text: Text = "") -> bool:
+        """A page was fetched before this crawl began: as if it had been given out and come back; whether it was one of ours."""
+        page = self._number.get(url, -1)
+        is_ours = page in self._open
+        if is_ours:
+            del self._open[page]
+            self._taken.add(page)
+            self._per_host[host(url)] += 1
+            self.n_given += 1
+        if page in self._taken:
+            self.done(url, links, text)
+        return is_ours
+
+    def done(self, url: str, links: Iterable[str] = (), text: Text = "") -> None:
         """A page came back, with these links; none if it failed."""
         page, name = self._number[url], host(url)
         if self._busy[name]:

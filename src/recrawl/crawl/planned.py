@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from recrawl.change import notion_or_any
 from recrawl.crawl.settings import BadSetting, Options
-from recrawl.errors import BadSource, BadUrl, HistoryError, NotEnoughData, RecrawlError
+from recrawl.crawl.unfinished import PLAN, came_to_its_end, note_down, noted
+from recrawl.errors import BadSource, BadUrl, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.panel import parse_period
@@ -28,11 +29,10 @@ from recrawl.plan.make import Plan, Request, Situation, chosen, survey
 from recrawl.plan.score import store
 from recrawl.policies import Policy, named
 from recrawl.policies.base import microseconds
-from recrawl.urls import canonical
+from recrawl.urls import canonical, page_id
 
 FORBIDDEN = "forbidden by robots.txt"  #: how the note of such a visit begins
 FORBIDDEN_FOR = timedelta(days=7)
-STATE = "crawl.json"  #: in the history's directory: which plan a crawl is at, until it is finished
 Note = Callable[[str], None]
 
 
@@ -46,6 +46,7 @@ class Planned:
         default_factory=list
     )  # rank, expected_new_links, … for each, as recrawl plan tells them
     is_resumed: bool = False
+    noted: dict[str, Any] = field(default_factory=dict)  # of a plan from a file, until it is finished
 
     @property
     def expected(self) -> float:
@@ -59,7 +60,7 @@ def planned(history: History, options: Options, now: datetime, note: Note = lamb
     if options.plan == "none":
         return Planned()
     if options.plan is not None:  # asked for by name, so it goes before what an earlier crawl left
-        return read_plan(Path(options.plan))
+        return _from_file(history, Path(options.plan), options.resume, now, note)
     if options.resume and (left := _left_over(history)):
         note(f"going on with plan {left.id}: {len(left.urls):,} of its pages were not fetched")
         return left
@@ -75,7 +76,7 @@ def _kept(history: History, made: Plan, note: Note) -> str | None:
     """The id under which a plan can be taken up again; None where the history takes no plan, which stops no crawl."""
     try:
         store(history, made)
-        _begin(history, made.id)
+        note_down(history, PLAN, {"plan": made.id})
     except RecrawlError as error:
         note(f"should this crawl be cut short, the next one makes a new plan, since this one cannot be kept: {error}")
         return None
@@ -84,16 +85,20 @@ def _kept(history: History, made: Plan, note: Note) -> str | None:
 
 def finished(history: History, plan: Planned) -> None:
     """The crawl came to its end by itself: the next one makes a new plan."""
-    path = history.store.folder / STATE
-    if plan.id and _state(history).get("plan") == plan.id:
-        path.unlink(missing_ok=True)
+    came_to_its_end(history, PLAN, {"plan": plan.id} if plan.id else plan.noted)
 
 
 def read_plan(path: Path) -> Planned:
     """A plan from a file: JSON lines as ``recrawl plan --format jsonl`` writes them, or one URL a line."""
+    return _plan_of(path)[0]
+
+
+def _plan_of(path: Path) -> tuple[Planned, str]:
+    """A plan, and a digest of its file."""
     told: dict[str, dict[str, Any]] = {}  # a page that stands twice is fetched once
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        text = path.read_bytes()
+        lines = text.decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSource(f"cannot read the plan {path}: {error}") from error
     for number, line in enumerate(lines, 1):
@@ -106,7 +111,7 @@ def read_plan(path: Path) -> Planned:
             told.setdefault(canonical(row["url"]), row)
         except (ValueError, KeyError, TypeError) as error:
             raise BadSource(f"{path} line {number} is neither a URL nor a planned page: {error}") from None
-    return Planned(None, list(told), list(told.values()))
+    return Planned(None, list(told), list(told.values())), hashlib.sha256(text).hexdigest()
 
 
 def _made(history: History, options: Options, now: datetime, note: Note) -> Plan:
@@ -164,7 +169,7 @@ def _policy(history: History, options: Options, note: Note) -> Policy:
 
 def _left_over(history: History) -> Planned | None:
     """The pages of the plan that a crawl was at that nobody visited since; None where there are none."""
-    plan = _state(history).get("plan")
+    plan = noted(history, PLAN).get("plan")
     if not isinstance(plan, str):
         return None
     rows = stored(history.store.folder, plan)
@@ -190,26 +195,29 @@ def _left_over(history: History) -> Planned | None:
     return Planned(plan, [urls[i] for i in known], [told[i] for i in known], is_resumed=True)
 
 
+def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note) -> Planned:
+    """The plan of a file; if a crawl by it was cut short, the pages that nobody visited since it began."""
+    plan, digest = _plan_of(path)
+    earlier = noted(history, PLAN)
+    began = earlier.get("began_at")
+    if resume and earlier.get("file") == digest and isinstance(began, int):
+        timeline = history.slim_timeline
+        visited = timeline.page[timeline.at >= began]
+        left = np.flatnonzero(~np.isin([page_id(url) for url in plan.urls], visited)).tolist()
+        if left:
+            note(f"going on with the plan {path}: {len(left):,} of its pages were not fetched")
+            urls, told = [plan.urls[i] for i in left], [plan.told[i] for i in left]
+            return Planned(None, urls, told, is_resumed=True, noted=earlier)
+    this = {"file": digest, "began_at": microseconds(now)}
+    try:
+        note_down(history, PLAN, this)
+    except RecrawlError as error:
+        note(f"should this crawl be cut short, the next one fetches all of the plan again: {error}")
+    return replace(plan, noted=this)
+
+
 def _is_url(url: str) -> bool:
     try:
         return bool(canonical(url))
     except BadUrl:
         return False
-
-
-def _begin(history: History, plan: str) -> None:
-    path = history.store.folder / STATE
-    beside = path.with_suffix(f".{os.getpid()}")
-    try:
-        beside.write_bytes(orjson.dumps({"plan": plan}))
-        beside.replace(path)
-    except OSError as error:
-        raise HistoryError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _state(history: History) -> dict[str, Any]:
-    try:
-        found = orjson.loads((history.store.folder / STATE).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

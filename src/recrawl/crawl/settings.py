@@ -43,7 +43,7 @@ class Options:
     plan: str | None = _setting(
         None, "A file with a plan, or with URLs one a line, to take instead of making one; none: no plan."
     )
-    resume: bool = _setting(True, "First go on with what a crawl that was cut short had planned and not fetched.")
+    resume: bool = _setting(True, "First go on with what a crawl that was cut short had yet to fetch.")
     callback: str | None = _setting(None, "The spider's method for planned pages; default: parse.")
     conditional: bool = _setting(True, "Send If-None-Match and If-Modified-Since from the last visit.")
     full_fetches: float = _setting(

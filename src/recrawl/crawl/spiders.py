@@ -10,10 +10,13 @@ import scrapy
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
+from recrawl.crawl.first import FirstCrawl
 from recrawl.crawl.frontier import Frontier
 from recrawl.crawl.record import unseen_failure
 from recrawl.crawl.session import Session
-from recrawl.errors import BadUrl
+from recrawl.crawl.versions import in_thread
+from recrawl.errors import BadUrl, RecrawlError
+from recrawl.history import History
 from recrawl.urls import canonical, trap
 from recrawl.visits import Visit
 
@@ -47,9 +50,11 @@ class SeedSpider(scrapy.Spider):
     def __init__(self, frontier: Frontier, **more: Any) -> None:
         super().__init__(**more)
         self.frontier = frontier
+        self.first: FirstCrawl | None = None
 
     async def start(self) -> AsyncIterator[Any]:
         """One request after the other, as there is room: what was fetched meanwhile may change which is best."""
+        await self._begin()
         while True:
             url = None if self.crawler.engine.needs_backout() else self.frontier.take()
             if url is not None:
@@ -58,6 +63,23 @@ class SeedSpider(scrapy.Spider):
                 return
             else:
                 await asyncio.sleep(_PAUSE)
+
+    async def _begin(self) -> None:
+        """Take up a first crawl that was cut short; one that cannot be noted is crawled all the same."""
+        session = Session.of(self.crawler)
+        self.first = FirstCrawl(History.open(session.history.store.folder), self.frontier)
+        try:
+            n_before = await in_thread(self.first.begin, session.now(), session.options.resume)
+        except RecrawlError as error:
+            session.note(f"should this crawl be cut short, the next one begins anew: {error}")
+            return
+        if n_before:
+            session.note(f"going on with a first crawl that was cut short: {n_before:,} pages were fetched before")
+
+    def closed(self, reason: str) -> None:
+        """A crawl that came to its end is not gone on with."""
+        if self.first is not None and reason == "finished":
+            self.first.end()
 
     def _request(self, url: str, **meta: Any) -> Request:
         meta |= {"dont_redirect": True, "handle_httpstatus_all": True}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import graph, related, vectors
+from recrawl.features.hinted import hinted_by_round
 from recrawl.features.matrix import Known
 from recrawl.features.operators import Feature
 from recrawl.history import History
@@ -30,13 +31,14 @@ def known_before(
     trusted: Sequence[str] | None = None,
     on_step: Callable[[str], None] = lambda what: None,
 ) -> Known:
-    """What `features` (all, if None) need: related pages, graph and vectors, from texts and links seen before the round.
+    """What `features` (those of all sets, if None) need: related pages, graph, vectors and hints, known before the round.
 
     The related pages are found once, from the text that each page last showed before the round, as in the papers.
     """
     wanted = None if features is None else set(features)
     needs_vectors = wanted is None or any(feature.quantity == "vector" for feature in wanted)
     needs_related = wanted is None or any(feature.around == "related" for feature in wanted)
+    needs_hints = wanted is not None and any(feature.quantity == "hinted" for feature in wanted)
     needs_graph = wanted is None or any(feature.quantity in NETWORK for feature in wanted)
     neighbours = merged = links = None
     if needs_vectors or needs_related:
@@ -51,7 +53,8 @@ def known_before(
     if needs_graph:
         on_step("inlinks, PageRank and TrustRank")
         links = _graph_before(panel, of_round, trusted)
-    return Known(panel, neighbours, links, merged)
+    hinted = hinted_by_round(history, panel) if needs_hints else None
+    return Known(panel, neighbours, links, merged, hinted=hinted)
 
 
 def _graph_before(panel: Panel, of_round: int, trusted: Sequence[str] | None) -> graph.Graph:

@@ -30,6 +30,7 @@ class Known:
     graph: Graph | None = None
     vectors: Floats | None = None  # [page, column]
     site: NDArray[np.int64] | None = None  # the site of each page, as a number; else its host
+    hinted: Floats | None = None  # [page, round]: `features.hinted`
     _cache: dict[tuple[str, str], Floats] = field(default_factory=dict, repr=False)
 
     def matrix(self, features: Sequence[Feature], of_round: int) -> Floats:
@@ -61,13 +62,18 @@ class Known:
         if key not in self._cache:
             own = self._cache.get((quantity, ""))
             if own is None:
-                own = QUANTITIES[quantity].compute(self.panel, self.graph)
-                own = self._cache[quantity, ""] = own if QUANTITIES[quantity].of_interval else carried(own)
+                own = self._cache[quantity, ""] = self._own(quantity)
             if around == "related":
                 self._cache[key] = np.full_like(own, np.nan) if self.related is None else self.related.average(own)
             elif around == "site":
                 self._cache[key] = mean_of_others(own, self._site)
         return self._cache[key]
+
+    def _own(self, quantity: str) -> Floats:
+        if quantity == "hinted":  # not carried: a hint is void once the page was visited
+            return np.full(self.panel.shape, np.nan, np.float32) if self.hinted is None else self.hinted
+        own = QUANTITIES[quantity].compute(self.panel, self.graph)
+        return own if QUANTITIES[quantity].of_interval else carried(own)
 
     def n_around(self, quantity: str, around: Around, of_round: int) -> Floats:
         """How many pages the average in a column of `values` is over."""

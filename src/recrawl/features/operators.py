@@ -12,6 +12,7 @@ from typing import Literal
 
 from recrawl.features.quantities import QUANTITIES
 
+HINTED = "probability of a change, by sitemap or feed"
 Around = Literal["", "related", "site"]
 
 
@@ -23,7 +24,7 @@ class Feature:
     related new_internal -2
     """
 
-    quantity: str  # a name in QUANTITIES, or "vector"
+    quantity: str  # a name in QUANTITIES, "vector" or "hinted"
     lag: int = 0  # rounds before now, the last round known when predicting; of "vector" the number of the column
     around: Around = ""  # "related": the weighted mean over related pages; "site": the mean over the pages of the host
     mean_of: int = 0  # > 0: the mean of lags 1 to this
@@ -49,6 +50,8 @@ class Feature:
         >>> Feature("new_internal", 1, "related").words
         'new internal links one round ago, on related pages'
         """
+        if self.quantity == "hinted":
+            return HINTED
         label = QUANTITIES[self.quantity].label if self.quantity in QUANTITIES else f"text dimension {self.lag}"
         when = f", mean of the last {self.mean_of} rounds" if self.mean_of else ""
         if self.lag and self.quantity in QUANTITIES:

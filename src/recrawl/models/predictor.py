@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from recrawl import metrics
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.features import MAX_HISTORY, Feature, Features, Known, known_before, preset
+from recrawl.features.hinted import proven_hints
 from recrawl.features.sets import n_anchors
 from recrawl.history import History
 from recrawl.models.answers import Answer, agreed, answer
@@ -126,8 +127,9 @@ def train(
 
     `on_step` hears what is being done, `on_note` what the user ought to know.
     """
-    columns = {links: _columns(recipe, links) for links in recipe.links}
     panel = ended_rounds(history, recipe.every, recipe.rounds, on_note)
+    hints = () if named(recipe.learner).baseline else proven_hints(history, panel)
+    columns = {links: _columns(recipe, links) + hints for links in recipe.links}
     last = panel.shape[1]
     if last < 2:
         raise NotEnoughData(

@@ -131,6 +131,7 @@ THEMES = (
     Theme("related", lambda f: f.around == "related", _around("related pages", "related")),
     Theme("site", lambda f: f.around == "site", _around("its site", "site")),
     Theme("content", lambda f: f.quantity == "content_change_rate", lambda row, links: _content(row)),
+    Theme("hints", lambda f: f.quantity == "hinted", lambda row, links: _hinted(row)),
     Theme("page", lambda f: _own(f) and "_" in f.quantity and not f.quantity.startswith(_PAST), _page),
 )
 
@@ -138,6 +139,13 @@ THEMES = (
 def _content(row: dict[str, float]) -> str:
     rate = row.get("content_change_rate -1", np.nan)
     return "content changes are not known" if np.isnan(rate) else f"content changed in {rate:.0%} of rounds"
+
+
+def _hinted(row: dict[str, float]) -> str:
+    likely = row["hinted"]
+    if np.isnan(likely):
+        return "no sitemap or feed tells of it"
+    return f"{likely:.0%} likely to have changed, by its sitemap or feed"
 
 
 def reasons(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int64], n: int = 3) -> list[list[Reason]]:

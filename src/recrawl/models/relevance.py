@@ -46,7 +46,7 @@ class Relevance:
     n_negative: int = 0
     accuracy: float | None = None  # balanced, by cross-validation
 
-    def predict(self, texts: Sequence[str] | Sequence[Counter[str]]) -> Floats:
+    def predict(self, texts: Sequence[str | Counter[str]]) -> Floats:
         """The probability of each text, URL or count of words; that of an empty one is what the intercept says."""
         return np.array([self._one(text if isinstance(text, Counter) else Counter(words(text))) for text in texts])
 

@@ -55,12 +55,12 @@ def judged(history: History, link: Ints, model: Relevance) -> Floats:
     """What the classifier says of the pages that links lead to: by their words where they are known, else by their URL."""
     urls = history.urls_of(link).to_pylist()
     probability = model.predict([url or "" for url in urls])
-    for i, counts in _words_of(history, link).items():
+    for i, counts in words_of(history, link).items():
         probability[i] = model.predict([counts])[0]
     return probability
 
 
-def _words_of(history: History, link: Ints) -> dict[int, Counter[str]]:
+def words_of(history: History, link: Ints) -> dict[int, Counter[str]]:
     """The words that each page showed first, by its place among the links; pages that were never read are missing."""
     timeline = history.timeline
     digest = timeline.rows["terms"]
