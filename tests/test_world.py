@@ -1,11 +1,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from making import imported, jsonl
+from recrawl import world_kernels
 from recrawl.discovery import Crawler
 from recrawl.history import History
 from recrawl.plan.make import survey
@@ -151,3 +156,23 @@ def test_related_pages_keep_pointing_at_each_other_in_another_order() -> None:
     neighbour, weight = np.array([[1], [0], [-1]], np.int32), np.array([[1.0], [1.0], [0.0]], np.float32)
     world = replace(tiny_world([[{1}, {2}, {3}]]), related=Related(neighbour, weight, "exact", 1.0))
     assert world.reordered(np.array([2, 0, 1])).related.neighbour.tolist() == [[-1], [2], [1]]
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), max_size=8, unique=True), max_size=8
+    ),
+    keep=st.lists(st.booleans(), min_size=8, max_size=8),
+    part=st.sampled_from([1, 3, world_kernels.PART]),
+)
+def test_links_are_numbered_in_the_order_of_first_sight(lists: list[list[int]], keep: list[bool], part: int) -> None:
+    start = np.append(0, np.cumsum([len(links) for links in lists])).astype(np.int64)
+    links = np.array([link for one in lists for link in one], np.int64)
+    used = np.flatnonzero(np.array(keep[: len(lists)], bool))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world_kernels, "PART", part)
+        found_start, numbers, stands_for = world_kernels.numbered(start, links, used)
+    seen: dict[int, int] = {}
+    expected = [sorted(seen.setdefault(link, len(seen)) for link in lists[i]) for i in used]
+    assert [numbers[a:b].tolist() for a, b in pairwise(found_start)] == expected
+    assert stands_for.tolist() == list(seen)

@@ -69,8 +69,8 @@ class Crawler:
         comparable = answered & (before >= 0) & ~self.read_anew[page]
         may_compare = is_seen & (version >= 0) & (last_version >= 0) & ~self.read_anew[page]
         self.read_anew[page[is_seen]] = False
-        older = _lists(world.sets.start, world.sets.links, np.maximum(before, 0), comparable)
-        n_new_since = _n_missing(shown.start, shown.links, *older)
+        older = np.where(comparable, before, -1)
+        n_new_since = _n_missing(shown.start, shown.links, world.sets.start, world.sets.links, older)
         changed = np.where(may_compare, ~world.alike(last_version, version), -1).astype(np.int8)
         updated = np.full(len(page), -1, np.int8)
         if self.with_updates:
@@ -84,7 +84,7 @@ class Crawler:
             gone=shows == GONE,
             failed=(shows == FAILED) | (shows == NOTHING),
             changed=changed,
-            n_new_since=np.where(comparable, n_new_since, -1).astype(np.int32),
+            n_new_since=n_new_since.astype(np.int32),
             updated=updated,
             shown=shown,
             new=new,
@@ -193,15 +193,17 @@ def _learn(links, known):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _n_missing(start, links, old_start, old_links):  # type: ignore[no-untyped-def]
-    """How many links of each list are not in the older one; both ascend."""
-    missing = np.zeros(len(start) - 1, np.int64)
-    for i in range(len(start) - 1):
-        j = old_start[i]
+def _n_missing(start, links, set_start, set_links, older):  # type: ignore[no-untyped-def]
+    """How many links of each list are not in the older one, both ascending; -1 where there is none to compare with."""
+    missing = np.full(len(older), -1, np.int64)
+    for i in range(len(older)):
+        if older[i] < 0:
+            continue
+        missing[i], j, end = 0, set_start[older[i]], set_start[older[i] + 1]
         for a in range(start[i], start[i + 1]):
-            while j < old_start[i + 1] and old_links[j] < links[a]:
+            while j < end and set_links[j] < links[a]:
                 j += 1
-            missing[i] += j == old_start[i + 1] or old_links[j] != links[a]
+            missing[i] += j == end or set_links[j] != links[a]
     return missing
 
 

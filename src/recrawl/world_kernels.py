@@ -1,50 +1,123 @@
-"""The loops behind `recrawl.world`: links numbered by a hash table, lists put in order, first sightings found."""
+"""The loops behind `recrawl.world`: links numbered by hash tables, lists put in order, first sightings found."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from recrawl.policies.pairs import slot
+Ints = NDArray[np.int64]
+PART = 1 << 15  #: links of a part, about: its hash table fits the cache
+
+
+def numbered(set_start: Ints, set_links: Ints, used: Ints) -> tuple[Ints, NDArray[np.int32], Ints]:
+    """The used lists with small ascending numbers for links, and what those stand for, in the order of first sight.
+
+    One hash table for all links would miss the cache at every look. So links are parted by their hash, each part small enough for
+    a table in the cache, and all cores share the parts.
+    """
+    start: Ints = np.append(0, np.cumsum(np.diff(set_start)[used]))
+    lists = (set_start, set_links, used, start)
+    n, cores = int(start[-1]), os.cpu_count() or 1
+    n_parts = 1 << (n // PART).bit_length()
+    bounds = np.searchsorted(start, np.linspace(0, n, cores + 1).astype(np.int64))
+    ranges = list(pairwise([0, *bounds[1:-1].tolist(), len(used)]))
+    parts = list(pairwise(np.linspace(0, n_parts, cores + 1).astype(np.int64).tolist()))
+    link, place = np.empty(n, np.int64), np.empty(n, np.int32 if n < 2**31 else np.int64)
+    with ThreadPoolExecutor(cores) as threads:
+
+        def shared(work: Callable[..., Any], *among: Iterable[Any]) -> list[Any]:
+            return list(threads.map(work, *among))
+
+        sizes = np.array(shared(partial(_part_sizes, lists, n_parts), ranges))
+        # By part, then by range: within a part links stand in the order in which they are seen.
+        begin = np.append(0, np.cumsum(sizes.T))
+        shared(partial(_part, lists, link, place), ranges, begin[:-1].reshape(n_parts, cores).T.copy())
+        first = np.empty_like(place)
+        shared(partial(_first_places, begin[::cores], link, place, first), parts)
+        del link, place
+        stands_for = _number(lists, first)
+        small = first.astype(np.int32, copy=False)
+        shared(partial(_sort, start, small), ranges)
+    return start, small, stands_for
+
+
+@njit(cache=True, nogil=True)
+def _hash(link):  # type: ignore[no-untyped-def]
+    return np.uint64(link) * np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def _part_sizes(lists, n_parts, of):  # type: ignore[no-untyped-def]
+    set_start, set_links, used, _ = lists
+    sizes = np.zeros(n_parts, np.int64)
+    for i in range(of[0], of[1]):
+        for j in range(set_start[used[i]], set_start[used[i] + 1]):
+            sizes[(_hash(set_links[j]) >> np.uint64(32)) & np.uint64(n_parts - 1)] += 1
+    return sizes
+
+
+@njit(cache=True, nogil=True)
+def _part(lists, link, place, of, free):  # type: ignore[no-untyped-def]
+    """Put every link of some lists, and where it stands, into its part."""
+    set_start, set_links, used, start = lists
+    mask = np.uint64(len(free) - 1)
+    for i in range(of[0], of[1]):
+        for j in range(start[i + 1] - start[i]):
+            this = set_links[set_start[used[i]] + j]
+            part = (_hash(this) >> np.uint64(32)) & mask
+            link[free[part]], place[free[part]] = this, start[i] + j
+            free[part] += 1
+
+
+@njit(cache=True, nogil=True)
+def _first_places(begin, link, place, first, of):  # type: ignore[no-untyped-def]
+    """For every place of some parts, the first one that holds the same link."""
+    for part in range(of[0], of[1]):
+        size = 16
+        while size < 2 * (begin[part + 1] - begin[part]):
+            size *= 2
+        mask, key, of_key = np.uint64(size - 1), np.empty(size, np.int64), np.full(size, -1, np.int64)
+        for i in range(begin[part], begin[part + 1]):
+            at = (_hash(link[i]) >> np.uint64(8)) & mask
+            while of_key[at] >= 0 and key[at] != link[i]:
+                at = (at + np.uint64(1)) & mask
+            if of_key[at] < 0:
+                key[at], of_key[at] = link[i], place[i]
+            first[place[i]] = of_key[at]
 
 
 @njit(cache=True, nogil=True)  # URLs are looked up meanwhile
-def numbered(set_start, set_links, used):  # type: ignore[no-untyped-def]
-    """The used lists with small ascending numbers for links, and what those stand for, in the order of first sight."""
-    start = np.zeros(len(used) + 1, np.int64)
+def _number(lists, first):  # type: ignore[no-untyped-def]
+    """Small numbers instead of the first places, and what they stand for."""
+    set_start, set_links, used, start = lists
+    n = 0
+    for i in range(len(first)):
+        n += first[i] == i
+    link = np.empty(n, np.int64)
+    n = 0
     for i in range(len(used)):
-        start[i + 1] = start[i] + set_start[used[i] + 1] - set_start[used[i]]
-    small = np.empty(start[-1], np.int32)
-    size = 1024
-    keys, number = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-    link = np.empty(1024, np.int64)
-    n, minus_one = 0, np.int32(-1)  # -1 marks a free slot, so the link with that id is kept apart
-    for i in range(len(used)):
-        for j in range(start[i + 1] - start[i]):
-            this = set_links[set_start[used[i]] + j]
-            at = slot(keys, this) if this != -1 else -1
-            known = minus_one >= 0 if this == -1 else keys[at] == this
-            if known:
-                small[start[i] + j] = minus_one if this == -1 else number[at]
-                continue
-            if n == len(link):
-                link = np.concatenate((link, np.empty(n, np.int64)))
-            link[n] = this
-            small[start[i] + j] = n
-            if this == -1:
-                minus_one = np.int32(n)
+        for j in range(start[i], start[i + 1]):
+            if first[j] == j:
+                link[n] = set_links[set_start[used[i]] + j - start[i]]
+                first[j] = n
+                n += 1
             else:
-                keys[at], number[at] = this, n
-            n += 1
-            if 2 * n > size:
-                size *= 2
-                keys, number = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-                for k in range(n):
-                    if link[k] != -1:
-                        at = slot(keys, link[k])
-                        keys[at], number[at] = link[k], k
+                first[j] = first[first[j]]
+    return link
+
+
+@njit(cache=True, nogil=True)
+def _sort(start, small, of):  # type: ignore[no-untyped-def]
+    for i in range(of[0], of[1]):
         small[start[i] : start[i + 1]].sort()
-    return start, small, link[:n].copy()
 
 
 @njit(cache=True)

@@ -87,9 +87,8 @@ class Plan:
     reason: list[str]
     n_known: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
-    links_by_budget: Floats = field(
-        default_factory=lambda: np.empty(0)
-    )  # new links expected of the policy's first 1, 2, … pages
+    #: New links expected of the policy's first 1, 2, … pages, up to one more than twice the budget.
+    links_by_budget: Floats = field(default_factory=lambda: np.empty(0))
     changed_by_budget: Floats = field(default_factory=lambda: np.empty(0))  # changed pages expected among them
     n_starving: int = 0
     budget_needed: int = 0  # pages a cycle, so that none waits longer than `request.max_wait`
@@ -246,9 +245,10 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     budget = budget_of(situation, request, now)
     expected, probability = situation.expectation.expect(pages, now)
     changed, size = situation.changed(now), situation.expectation.size
-    # With a budget for all pages first: what the policy remembers of its last choice must be the real one.
+    # With twice the budget first: what the policy remembers of its last choice must be the real one.
     policy = situation.chooser(request)
-    ranked = policy.choose(pages, replace(budget, pages=len(pages), per_cycle=budget.pages), now)
+    twice = min(2 * budget.pages + 1, len(pages))
+    ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
     choice = policy.choose(pages, budget, now)
     spread = _spread(choice)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0

@@ -97,6 +97,7 @@ class ExpectedHarvest(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
+        self._last: tuple[tuple[float, float], Foreseen] | None = None
         self.model_ = StockModel(
             pages,
             Parts(
@@ -107,10 +108,12 @@ class ExpectedHarvest(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle."""
+        self._last = None
         self.model_.observe(visits)
 
     def seen_at(self, last_visit: Ints) -> None:
         """Visits were earlier than the ends of their cycles."""
+        self._last = None
         self.model_.visited_at(last_visit / US_PER_HOUR)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
@@ -119,7 +122,7 @@ class ExpectedHarvest(Policy):
         if n == 0:
             return Choice(np.empty(0, np.int64), np.empty(0))
         sweep = self.model_.cycle_hours * max(n / max(budget.per_cycle or budget.pages, 1), 1.0)
-        foreseen = self.model_.foresee(np.arange(n), hours, sweep, self.patience * sweep)
+        foreseen = self._foreseen(n, hours, sweep)
         score = foreseen.expected
         if self.favour == "coverage":
             score = score * (foreseen.worth.urgency if self.urgency else 1.0)
@@ -136,6 +139,12 @@ class ExpectedHarvest(Policy):
         expected = np.fmin((foreseen.expected * factor)[chosen], size)
         why = _Why.of(chosen, hours, self.model_, foreseen, expected)
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
+
+    def _foreseen(self, n: int, hours: float, sweep: float) -> Foreseen:
+        """What the model says of all pages, kept until it learns something: a plan asks several times."""
+        if self._last is None or self._last[0] != (hours, sweep):
+            self._last = (hours, sweep), self.model_.foresee(np.arange(n), hours, sweep, self.patience * sweep)
+        return self._last[1]
 
     def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
         """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""

@@ -74,7 +74,7 @@ def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
     assert n_shared > 1024
     assert len(sightings.first) > 1024
     assert len(sightings._before) > 1024
-    assert all(sightings.first[link] == hours for link, hours in slow.first.items())
+    assert all(sightings.times[sightings.first[link]] == hours for link, hours in slow.first.items())
 
 
 def test_what_the_first_crawl_showed_is_not_new() -> None:

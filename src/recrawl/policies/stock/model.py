@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from recrawl.policies.base import US_PER_HOUR, Flags, Floats, Ints, LinkLists, Pages, Visits, microseconds
 from recrawl.policies.stock.answering import Answering
@@ -268,10 +269,16 @@ def _of(lists: LinkLists, which: Flags) -> LinkLists:
 
 def credited(order: Ints, visits: Visits) -> Ints:
     """New links of the pages in this order: a link counts for the first page that shows it."""
-    place = np.searchsorted(visits.page, order)
-    sizes = visits.new.sizes[place]
-    owner = np.repeat(np.arange(len(order)), sizes)
-    begin = np.repeat(visits.new.start[place], sizes)
-    links = visits.new.links[begin + np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
-    _, first = np.unique(links, return_index=True)
-    return np.bincount(owner[first], minlength=len(order))
+    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, visits.new.links)
+    return new
+
+
+@njit(cache=True)
+def _credited(place, start, links):  # type: ignore[no-untyped-def]
+    new = np.zeros(len(place), np.int64)
+    is_known = np.zeros(links.max() + 1 if len(links) else 0, np.bool_)
+    for i in range(len(place)):
+        for at in range(start[place[i]], start[place[i] + 1]):
+            new[i] += not is_known[links[at]]
+            is_known[links[at]] = True
+    return new

@@ -41,9 +41,9 @@ def pick(
     """
     cause = np.full(len(score), _CUT, np.int8)
     factor = np.ones(len(score))
+    order = np.flatnonzero(may)
+    order = order[np.argsort(-score[order], kind="stable")]
     if not len(showers.other) and min(caps[1], caps[4]) > len(score):  # nothing depends on what was picked before
-        order = np.flatnonzero(may)
-        order = order[np.argsort(-score[order], kind="stable")]
         is_first = np.zeros(len(score), np.bool_)
         is_first[first] = True
         chosen = np.concatenate([first[may[first]], order[~is_first[order]]])[:n]
@@ -51,34 +51,40 @@ def pick(
         return chosen, factor, cause
     prior = streams.pseudo_links * streams.shares
     chosen = _pick(
-        score, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other, showers.share,
-        cause, factor,
+        score, order, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other,
+        showers.share, cause, factor,
     )  # fmt: skip
     return chosen, factor, cause
 
 
 @njit(cache=True)
 def _pick(  # type: ignore[no-untyped-def]
-    score, first, may, n, host, per_host, of_host, site, per_site, of_site, now, last, followed, prior, hazards,
+    score, order, first, may, n, host, per_host, of_host, site, per_site, of_site, now, last, followed, prior, hazards,
     start, other, share, cause, factor,
 ):  # fmt: skip
     n_pages = len(score)
     chosen = np.empty(min(n, n_pages), np.int64)
-    n_chosen, n_first = 0, 0
+    n_chosen, n_first, n_seen = 0, 0, 0
     weights = np.empty(len(prior))
-    heap = [(-score[p], p) for p in range(n_pages) if may[p]]
-    heapq.heapify(heap)
+    heap = [
+        (0.0, np.int64(0)) for _ in range(0)
+    ]  # only pages that are worth less than they were: all others stand in order
     while n_chosen < len(chosen):
         if n_first < len(first):
             p = first[n_first]
             n_first += 1
-        elif heap:
-            worth, p = heapq.heappop(heap)
-            if cause[p] != _PICKED and -score[p] * factor[p] > worth + 1e-12 * abs(worth):
-                heapq.heappush(heap, (-score[p] * factor[p], p))  # a sibling was picked since: it is worth less
-                continue
         else:
-            break
+            if n_seen == len(order) and not heap:
+                break
+            if n_seen < len(order) and (not heap or (-score[order[n_seen]], order[n_seen]) < heap[0]):
+                p = order[n_seen]
+                worth = -score[p]
+                n_seen += 1
+            else:
+                worth, p = heapq.heappop(heap)
+            if cause[p] != _PICKED and -score[p] * factor[p] > worth + 1e-12 * abs(worth):
+                heapq.heappush(heap, (-score[p] * factor[p], p))  # a sibling was picked since
+                continue
         if cause[p] == _PICKED or not may[p]:
             continue
         if of_host[host[p]] >= per_host:

@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 from recrawl.policies.base import Flags, Floats, Ints, LinkLists
 
 MAX_SHOWERS = 30  #: of a new link, the latest: those that more pages show are navigation
-_UNSEEN = np.inf
+_UNSEEN = np.iinfo(np.int32).max
 
 
 class Sightings:
     """First sightings of all links, and the pages on which each of them came.
 
-    A link came on a page if nobody had seen it when the page was last seen. So one time a link is enough to tell, and no page
-    needs to remember all that it ever showed.
+    A link came on a page if nobody had seen it when the page was last seen. So one moment a link is enough to tell, and no page
+    needs to remember all that it ever showed. Moments are numbered: a hundred million links are kept in half the memory.
     """
 
     def __init__(self) -> None:
-        self.first = np.full(1024, _UNSEEN)  # hours since 1970, by link
+        self.times: list[float] = []  # hours since 1970 of each moment, ascending
+        self.first = np.full(1024, _UNSEEN, np.int32)  # the moment, by link
         self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
         self._before = np.empty(1024, np.int32)
         self._page = np.empty(1024, np.int32)
@@ -30,14 +31,17 @@ class Sightings:
 
     def all_known(self, links: LinkLists, hours: float) -> None:
         """Nothing of this is new: it is where the crawl begins."""
-        self._reserve(links)
-        self.first[links.links] = np.minimum(self.first[links.links], hours)
+        self._reserve_links(links)
+        _all_known(links.links, self._moment(hours), self.first)
 
     def came(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: float) -> LinkLists:
         """The links that came on each page since it was last seen; infinite there: only those nobody has seen."""
-        self._reserve(shown)
-        start, links = _came(shown.start, shown.links, answered, since, self.first)
-        self._n = _note(start, links, page, hours, self.first, self._newest, self._before, self._page, self._n)
+        self._reserve_links(shown)
+        last = (np.searchsorted(self.times, since, side="right") - 1).astype(np.int32)
+        start, links = _came(shown.start, shown.links, answered, last, self.first)
+        moment = self._moment(hours)
+        self._reserve_entries(len(links))
+        self._n = _note(start, links, page, moment, self.first, self._newest, self._before, self._page, self._n)
         return LinkLists(start, links)
 
     def shared(self, page: Ints, came: LinkLists, site: Ints) -> tuple[Ints, Ints]:
@@ -45,21 +49,36 @@ class Sightings:
         one, other = _shared(came.start, came.links, page, self._newest, self._before, self._page, site, MAX_SHOWERS)
         return one, other
 
-    def _reserve(self, lists: LinkLists) -> None:
+    def _moment(self, hours: float) -> int:
+        if not self.times or hours > self.times[-1]:
+            self.times.append(hours)
+        return len(self.times) - 1
+
+    def _reserve_links(self, lists: LinkLists) -> None:
         n_links = int(lists.links.max(initial=-1)) + 1
         if n_links > len(self.first):
             room = max(n_links, 2 * len(self.first))
             self.first = _longer(self.first, room, _UNSEEN)
             self._newest = _longer(self._newest, room, -1)
-        if self._n + len(lists.links) > len(self._before):
-            room = max(self._n + len(lists.links), 2 * len(self._before))
-            self._before, self._page = _longer(self._before, room, -1), _longer(self._page, room, -1)
+
+    def _reserve_entries(self, more: int) -> None:
+        if self._n + more > len(self._before):
+            room = max(self._n + more, 2 * len(self._before))
+            self._before, self._page = _longer(self._before, room), _longer(self._page, room)
 
 
-def _longer(values: NDArray[Any], room: int, fill: float) -> NDArray[Any]:
-    longer = np.full(room, fill, values.dtype)
+def _longer(values: NDArray[Any], room: int, fill: int | None = None) -> NDArray[Any]:
+    longer = np.empty(room, values.dtype)
     longer[: len(values)] = values
+    if fill is not None:
+        longer[len(values) :] = fill
     return longer
+
+
+@njit(cache=True)
+def _all_known(links, moment, first):  # type: ignore[no-untyped-def]
+    for link in links:
+        first[link] = min(first[link], moment)
 
 
 @njit(cache=True)
@@ -70,8 +89,7 @@ def _came(start, links, answered, since, first):  # type: ignore[no-untyped-def]
     for i in range(len(answered)):
         if answered[i]:
             for at in range(start[i], start[i + 1]):
-                seen = first[links[at]]
-                if seen > since[i] or seen == np.inf:
+                if first[links[at]] > since[i]:
                     came[n] = links[at]
                     n += 1
         came_start[i + 1] = n
@@ -79,12 +97,12 @@ def _came(start, links, answered, since, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _note(start, links, page, hours, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
+def _note(start, links, page, moment, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
     # Backwards, so that the first pages stand first among those that show a link: where many share links, it is with the same few.
     for i in range(len(page) - 1, -1, -1):
         for at in range(start[i], start[i + 1]):
             link = links[at]
-            first[link] = min(first[link], hours)
+            first[link] = min(first[link], moment)
             shower[n], before[n], newest[link] = page[i], newest[link], n
             n += 1
     return n
