@@ -141,7 +141,8 @@ def by_crawl(timeline: Timeline) -> Rounds:
             np.zeros(timeline.n_visits, np.int64),
             timeline.at[:0] if not timeline.n_visits else np.array([timeline.at.max()]),
         )
-    moments = np.unique(timeline.at)
+    moments = np.sort(timeline.at)  # several times as fast as numpy's unique
+    moments = moments[np.append(True, moments[1:] != moments[:-1])]
     pauses = np.diff(moments)
     rounds = _parted(timeline, moments, pauses > max(np.median(gaps) / 2, SHORTEST))
     longest_within = _clear_break(pauses)

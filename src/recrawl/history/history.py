@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
-from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build
+from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
 from recrawl.visits import Visit
 
 #: The columns that tell what a visit showed.
@@ -80,8 +81,7 @@ class History:
     @cached_property
     def timeline(self) -> Timeline:
         """All visits as arrays ordered by page and time, unchanged ones with their links carried forward."""
-        rows = self.store.read("visits", where=self._until())
-        return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+        return self._built()
 
     @cached_property
     def slim_timeline(self) -> Timeline:
@@ -89,10 +89,15 @@ class History:
         if "timeline" in self.__dict__:
             return self.timeline
         try:
-            rows = self.store.read("visits", list(SLIM), self._until())
-            return build(rows, LinkSets.from_table(self.store.read("link_sets")))
+            return self._built(list(SLIM))
         except TooSlim:
             return self.timeline
+
+    def _built(self, columns: list[str] | None = None) -> Timeline:
+        rows = self.store.read("visits", columns, self._until())  # first: what a visit shows is written before it
+        with ThreadPoolExecutor(1) as other:  # links are read while visits are put in order
+            sets = other.submit(lambda: LinkSets.from_table(self.store.read("link_sets")))
+            return build(ordered(rows), sets.result())
 
     def _until(self) -> ds.Expression | None:
         if self.until is None:
@@ -106,7 +111,7 @@ class History:
 
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
-        wanted = pa.array(np.unique(ids))
+        wanted = pc.unique(pa.array(ids))
         table = self.store.read("urls", ["id", "url"], pc.is_in(ds.field("id"), wanted))
         return table["url"].combine_chunks().take(pc.index_in(pa.array(ids), table["id"].combine_chunks()))
 

@@ -140,14 +140,18 @@ def _refuse(rows: pa.Table) -> Ints:
     raise TooSlim
 
 
-def build(rows: pa.Table, sets: LinkSets) -> Timeline:
-    """Order rows by page and time, keep one for each page and moment, and work out what each shows.
+def ordered(rows: pa.Table) -> pa.Table:
+    """Rows by page and time, one for each page and moment.
 
     Rows that have not all columns are fine as long as none stands twice; else `TooSlim` is raised.
     """
     rank = precedence if rows.num_columns == len(VISITS) else _refuse
     moments = rows["at"].cast(pa.int64()).to_numpy()
-    rows = rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(rank, rows))))
+    return rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(rank, rows))))
+
+
+def build(rows: pa.Table, sets: LinkSets) -> Timeline:
+    """Work out what each visit shows; the rows are `ordered`."""
     page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
     status = rows["status"].to_numpy()
     outcome = outcomes(status)

@@ -186,10 +186,8 @@ def survey(
     learning: tuple[Learning, ...] = (expectation, changes, policy)
     if isinstance(policy, ForBoth):  # it learns just this by itself
         expectation, changes, learning = policy.links_, policy.changes_, (policy,)
-    found = crawler.first
     for cycle in range(world.n_cycles + 1):
-        if cycle:
-            found = crawler.visit_recorded()
+        found = crawler.visit_recorded() if cycle else crawler.first
         for one in learning:
             one.observe(found.visits)
         gained = found.visits.page[found.visits.n_new_since > 0]

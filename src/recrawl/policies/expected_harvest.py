@@ -61,7 +61,7 @@ class ExpectedHarvest(Policy):
         self,
         favour: str = "coverage",
         explore: float = 0.25,
-        patience: float = 7.0,
+        patience: float = 14.0,
         half_life_days: float = 60.0,
         half_life_visits: float = 30.0,
         rhythm: bool = True,
@@ -121,6 +121,7 @@ class ExpectedHarvest(Policy):
         n, hours = len(pages), microseconds(now) / US_PER_HOUR
         if n == 0:
             return Choice(np.empty(0, np.int64), np.empty(0))
+        self.model_.expect_cycle(hours)
         sweep = self.model_.cycle_hours * max(n / max(budget.per_cycle or budget.pages, 1), 1.0)
         foreseen = self._foreseen(n, hours, sweep)
         score = foreseen.expected

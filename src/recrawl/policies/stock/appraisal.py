@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.policies.base import Floats, Ints
+from recrawl.policies.stock.cores import shared
 from recrawl.policies.stock.siblings import Neighbours
 from recrawl.policies.stock.streams import HAZARDS, Streams, seen_one, weigh
 
@@ -50,33 +51,30 @@ def appraise(
     keeps = np.empty(len(last))
     prior = streams.pseudo_links * streams.shares
     decay = np.log(2.0) / patience
-    _keeps(streams.followed, prior, HAZARDS, decay, usual_gap, keeps)
+    shared(len(last), lambda low, high: _keeps(low, high, streams.followed, prior, HAZARDS, decay, usual_gap, keeps))
     keeps[~(now - last <= OVERDUE * usual_gap + cycle)] = 0.0
-    _appraise(
-        page, now, last, rate, streams.followed, prior, HAZARDS, pairs.start, pairs.other, pairs.share, keeps,
-        cycle, decay, stock, urgency, safety,
-    )  # fmt: skip
+    known = (page, now, last, rate, streams.followed, prior, HAZARDS, pairs.start, pairs.other, pairs.share, keeps)
+    shared(len(page), lambda low, high: _appraise(low, high, known, cycle, decay, stock, urgency, safety))
     return Appraisal(stock, urgency, safety)
 
 
-@njit(cache=True)
-def _keeps(followed, prior, hazards, decay, gap, keeps):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _keeps(low, high, followed, prior, hazards, decay, gap, keeps):  # type: ignore[no-untyped-def]
     """The share of each page's links that are still there after its usual gap, as far as they are worth something then."""
     weights = np.empty(len(prior))
-    for p in range(len(gap)):
+    for p in range(low, high):
         weigh(followed[p], prior, weights)
         keeps[p] = 0.0
         for j in range(len(prior)):
             keeps[p] += weights[j] * np.exp(-(hazards[j] + decay) * gap[p])
 
 
-@njit(cache=True)
-def _appraise(  # type: ignore[no-untyped-def]
-    page, now, last, rate, followed, prior, hazards, start, other, share, keeps, cycle, decay, stock, urgency, safety
-):
+@njit(cache=True, nogil=True)
+def _appraise(low, high, known, cycle, decay, stock, urgency, safety):  # type: ignore[no-untyped-def]
+    page, now, last, rate, followed, prior, hazards, start, other, share, keeps = known
     weights = np.empty(len(prior))
     decayed = hazards + decay
-    for i in range(len(page)):
+    for i in range(low, high):
         p = page[i]
         waited = max(now - last[p], 1e-6)
         weigh(followed[p], prior, weights)

@@ -105,6 +105,7 @@ class StockModel:
 
         sweep: hours in which all pages can be visited once; patience: hours after which a link is worth half.
         """
+        self.expect_cycle(hours)
         now, last = self.clock(hours)
         is_unseen = np.isnan(last[page])
         seen = page[~is_unseen]
@@ -122,6 +123,12 @@ class StockModel:
         raw = stock * answers
         worth = Appraisal(stock, urgency, safety)
         return Foreseen(worth, answers, raw, self.calibration.expected(raw, is_unseen), is_unseen, rate, pairs)
+
+    def expect_cycle(self, hours: float) -> None:
+        """After one crawl nobody knows yet how long a cycle is, but that it has lasted until now."""
+        if len(self._times) == 1 and self.cycle_hours != hours - self._times[0] > 0:
+            self.cycle_hours = hours - self._times[0]
+            self._refit_prior()
 
     def _urgency_of_unseen(self, page: Ints, hours: float, patience: float) -> Floats:
         """A page that never answered loses nothing by waiting, but what is found late is worth less."""
@@ -144,6 +151,7 @@ class StockModel:
         if not self.n_pages:
             return
         hours = microseconds(visits.at) / US_PER_HOUR
+        self.expect_cycle(hours)
         self._times = [*self._times[-RECENT:], hours]
         came = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
         if self._n_cycles == 0:
@@ -255,6 +263,9 @@ class StockModel:
             self.streams.refit()
         self.rhythm.refit()
         self.siblings.prune()
+        self._refit_prior()
+
+    def _refit_prior(self) -> None:
         self.prior.refit(
             self.streams.arrivals, self.streams.exposures(), self.size, self.site, self.related, self.dispersion,
             self.cycle_hours, self.parts.around,

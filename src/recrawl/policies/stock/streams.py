@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.policies.base import Floats, Ints
+from recrawl.policies.stock.cores import shared
 
 HALF_LIVES = 0.5 * 3.0 ** np.arange(11)  #: hours, from half an hour to three years
 HAZARDS = np.append(np.log(2.0) / HALF_LIVES, 0.0)  #: the last stream's links never leave
@@ -64,14 +65,15 @@ class Streams:
         before, gap_before hours after the one before that; n_stayed: those of them that are still there. kept: the share of the
         page's past that still counts.
         """
-        _learn(
-            page, waited, n_arrived, n_before, n_stayed, gap_before, kept, HAZARDS, self.pseudo_links * self.shares,
-            self.per_visit, self.arrivals, self.exposure, self.followed,
-        )  # fmt: skip
+        visits = (page, waited, n_arrived, n_before, n_stayed, gap_before, kept)
+        known = (HAZARDS, self.pseudo_links * self.shares, self.per_visit, self.arrivals, self.exposure, self.followed)
+        shared(len(page), lambda low, high: _learn(low, high, visits, known))
 
     def seen(self, page: Ints, waited: Floats) -> Floats:
         """Hours of the last `waited` in which a link may have come on each page and still be there."""
-        hours: Floats = _seen(page, waited, HAZARDS, self.pseudo_links * self.shares, self.followed)
+        hours = np.empty(len(page))
+        prior = self.pseudo_links * self.shares
+        shared(len(page), lambda low, high: _seen(low, high, page, waited, HAZARDS, prior, self.followed, hours))
         return hours
 
     def refit(self) -> None:
@@ -115,37 +117,24 @@ def weigh(followed, prior, weights):  # type: ignore[no-untyped-def]
     weights /= whole
 
 
-@njit(cache=True)
-def _seen(page, waited, hazards, prior, followed):  # type: ignore[no-untyped-def]
-    weights, seen = np.empty(len(hazards)), np.empty(len(page))
-    for i in range(len(page)):
+@njit(cache=True, nogil=True)
+def _seen(low, high, page, waited, hazards, prior, followed, hours):  # type: ignore[no-untyped-def]
+    weights = np.empty(len(hazards))
+    for i in range(low, high):
         weigh(followed[page[i]], prior, weights)
-        seen[i] = seen_one(weights, hazards, waited[i])
-    return seen
+        hours[i] = seen_one(weights, hazards, waited[i])
 
 
-@njit(cache=True)
-def _learn(  # type: ignore[no-untyped-def]
-    page,
-    waited,
-    n_arrived,
-    n_before,
-    n_stayed,
-    gap_before,
-    kept,
-    hazards,
-    prior,
-    per_visit,
-    arrivals,
-    exposure,
-    followed,
-):
+@njit(cache=True, nogil=True)
+def _learn(low, high, visits, known):  # type: ignore[no-untyped-def]
     """Which stream a link belongs to shows at the next visit (the E step for a mixture of exponentials, interval-censored).
 
     Links that were seen are those that had stayed until then; each stands for all that came in its stream.
     """
+    page, waited, n_arrived, n_before, n_stayed, gap_before, kept = visits
+    hazards, prior, per_visit, arrivals, exposure, followed = known
     weights, was_seen, stay = np.empty(len(hazards)), np.empty(len(hazards)), np.empty(len(hazards))
-    for i in range(len(page)):
+    for i in range(low, high):
         p = page[i]
         arrivals[p] = arrivals[p] * kept[i] + n_arrived[i]
         weigh(followed[p], prior, weights)
