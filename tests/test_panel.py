@@ -68,6 +68,14 @@ def test_pages_seen_in_all_rounds_only_by_default(history: History) -> None:
     assert build(history).shape == (2, 3)
 
 
+def test_short_rounds_begin_with_the_first_visit(tmp_path: Path) -> None:
+    made, half_past = History.create(tmp_path / "h"), datetime(2026, 1, 5, 15, 50, 20, tzinfo=UTC)
+    made.add([Visit(url="https://e.org/", at=half_past + timedelta(minutes=m), links=[]) for m in range(0, 12, 3)])
+    rounds = by_period(made.timeline, parse_period("5m"))
+    assert (len(rounds.ends), rounds.of_visit.tolist()) == (2, [0, 0, 1, 1])
+    assert len(by_period(made.timeline, parse_period("1h")).ends) == 2  # from 15:00
+
+
 def test_rounds_by_period_begin_at_midnight(history: History) -> None:
     rounds = by_period(history.timeline, parse_period("1d"))
     assert len(rounds.ends) == 3

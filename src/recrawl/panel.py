@@ -98,6 +98,7 @@ class Rounds:
 CLEAR_RATIO = 10
 SHORTEST = 60_000_000  #: microseconds: a page that is fetched twice within a crawl does not part it
 SHORTEST_PAUSE = 300_000_000  #: … and so many microseconds at least, …
+DAY = 86_400_000_000  #: microseconds
 MIN_PAUSES = 3  #: … and there are so many of them, …
 FINER = 1.5  #: … and this makes so many times as many rounds: a few crawls in two parts are no reason to.
 
@@ -168,11 +169,11 @@ def _clear_break(pauses: Ints) -> int | None:
 
 
 def by_period(timeline: Timeline, every: timedelta) -> Rounds:
-    """Rounds of equal length, from the first visit's day on (from its hour, for periods under a day)."""
+    """Rounds of equal length, from the first visit's day on (from its hour or minute, for periods under a day or an hour)."""
     if not timeline.n_visits:
         return Rounds(np.empty(0, np.int64), np.empty(0, np.int64))
     step = every // timedelta(microseconds=1)
-    unit = 86_400_000_000 if every >= timedelta(days=1) else 3_600_000_000
+    unit = next(unit for unit in (DAY, DAY // 24, DAY // 1440, 1) if step >= unit)
     start = timeline.at.min() // unit * unit
     of_visit = (timeline.at - start) // step
     if of_visit.max() >= MAX_ROUNDS:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from warcio.archiveiterator import ArchiveIterator
 
 from recrawl.cli import app
+from recrawl.crawl.unfinished import Turn
 from recrawl.history import History
 from recrawl.synth.living import Faults, Living, LivingWeb
 from recrawl.visits import Outcome
@@ -108,6 +109,66 @@ def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_goes_on(begun: Path) -
     assert told["ended"] == "finished"
 
 
+def test_a_second_ctrl_c_ends_at_once_and_keeps_and_tells_what_was_fetched(begun: Path) -> None:
+    history = begun / "history"
+    before = History.open(history).timeline.n_visits
+    slow = ["--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--no-resume", "--json"]
+    process = subprocess.Popen(command(*slow, "--history", str(history)), stdout=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while History.open(history).timeline.n_visits == before and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    told = json.loads(out.splitlines()[-1])
+    assert told["ended"] in ("killed", "shutdown")  # it may have ended before the second one came
+    assert process.returncode == (130 if told["ended"] == "killed" else 0)
+    assert told["visits"] == told["written"] == History.open(history).timeline.n_visits - before > 0
+
+
+def test_a_crawl_ends_in_time_and_one_that_gets_nothing_has_failed(begun: Path, tmp_path: Path) -> None:
+    (told,) = ask(
+        "--budget", "30", "--delay", "3", "--max-time", "2s", "--no-hints", "--history", str(begun / "history")
+    )
+    assert told["ended"] == "closespider_timeout"
+    for arguments, why in (
+        (["--seeds", "http://127.0.0.1:9/"], "connection refused"),
+        (["--plan", str(begun / "gone.txt")], "connection refused"),
+    ):
+        (begun / "gone.txt").write_text("http://127.0.0.1:9/a")
+        done = subprocess.run(
+            command(*arguments, "--no-hints", "--history", str(tmp_path / "h")),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert why in done.stdout
+        assert "no page came" in done.stderr
+
+
+def test_a_crawl_tells_if_another_is_at_the_same_history(begun: Path) -> None:
+    history = History.open(begun / "history")
+    turn = Turn(history)
+    assert turn.is_ours
+    (told,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
+    assert any("another crawl into this history is under way" in text for text in told["notes"])
+    turn.end()
+    (told,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
+    assert not any("another crawl" in text for text in told["notes"])
+
+
+def test_a_history_that_is_not_there_is_made_by_a_first_crawl_only(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("--history", str(tmp_path / "no")), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "no history at" in done.stderr
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -115,6 +176,9 @@ def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_goes_on(begun: Path) -
         (["--user-agent", "bot"], "how to reach you"),
         (["--user-agent", AGENT, "--seeds", "nowhere.txt"], "neither a URL"),
         (["--user-agent", AGENT, "--every", "soon"], "is no period"),
+        (["--user-agent", AGENT, "--max-time", "soon"], "is no period"),
+        (["--user-agent", AGENT, "--seeds", "https://e.org/", "--plan", "plan.txt"], "give one of them"),
+        (["--user-agent", AGENT, "--warc", __file__], "that is a file"),
         (["--user-agent", AGENT, "--as-of", "2026-01-01T00:00Z"], "for recrawl plan"),
     ],
 )

@@ -229,3 +229,12 @@ def test_what_the_words_of_pages_promise_is_taken_up_as_well() -> None:
     frontier.visited("https://b.org/", ["https://b.org/1"], Counter(oil=2))
     assert judged == [Counter(tea=1), Counter(oil=2)]
     assert [frontier.take(), frontier.take()] == ["https://b.org/1", "https://a.org/1"]
+
+
+def test_a_page_that_nobody_may_fetch_counts_towards_no_limit() -> None:
+    frontier = Frontier(BreadthFirst(), Limits(pages=2, per_host=2))
+    frontier.add([f"https://a.org/{i}" for i in range(4)], 0)
+    first = frontier.take()
+    assert first is not None
+    frontier.not_asked(first)
+    assert [frontier.take(), frontier.take(), frontier.take()] == ["https://a.org/1", "https://a.org/2", None]

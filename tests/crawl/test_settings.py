@@ -45,6 +45,14 @@ def test_texts_of_the_command_line_become_what_they_stand_for(name: str, text: A
         ("goal", "fame"), ("full_fetches", 1.5), ("full_fetches", "nan"), ("flush_seconds", 0), ("flush_seconds", "nan"),
         ("flush_seconds", "inf"), ("flush_visits", 0), ("per_host", "few"), ("resume", "perhaps"), ("budget", "all"),
         ("exclude", 7), ("retry_wait", -1), ("retry_wait", "nan"),
+        ("min_gap", "6x"),
+        ("hints_every", "abc"),
+        ("every", "crwl"),
+        ("per_host", -3),
+        ("per_site", "many"),
+        ("change", "foo"),
+        ("policy", "nosuch"),
+        ("model", "no/such/file"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: Any) -> None:

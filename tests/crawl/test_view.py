@@ -34,6 +34,34 @@ def test_a_terminal_shows_what_was_fetched_found_and_failed() -> None:
         assert part in text, part
 
 
+def test_a_crawler_that_has_no_stats_yet_is_shown_as_zeros() -> None:
+    class NotYet:
+        @property
+        def stats(self) -> Any:
+            raise RuntimeError("Crawler.stats is not set yet")
+
+    view = View(Console(file=io.StringIO()))
+    view.watch(NotYet())
+    assert "0 fetched" in rendered(view)
+
+
+def test_the_view_tells_when_the_next_cycle_begins_and_that_a_crawl_is_ending() -> None:
+    view = View(Console(file=io.StringIO()))
+    view.watch(SimpleNamespace(crawling=False, stats=SimpleNamespace(get_stats=lambda: STATS)))
+    assert "Ctrl-C again ends at once" in rendered(view)
+    view.wait(90)
+    assert "the next cycle begins in 90 s" in rendered(view)
+    view.begin(1)
+    assert "next cycle" not in rendered(view)
+
+
+def rendered(view: View) -> str:
+    console = Console(file=io.StringIO(), width=150)
+    with console.capture() as captured:
+        console.print(view.render())
+    return captured.get()
+
+
 def test_a_file_and_a_machine_get_no_live_view() -> None:
     assert shown(terminal=False) == ""
     assert shown(terminal=True, quiet=True) == ""

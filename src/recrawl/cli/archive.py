@@ -41,8 +41,8 @@ def archive(
 ) -> None:
     """Histories from the Internet Archive: the captures of each page, with the links of every copy that differs.
 
-    Polite (24 index requests a minute, Retry-After obeyed) and resumable: run it again to go on, or for news. Nothing else in
-    recrawl uses the network.
+    Polite (24 index requests a minute, Retry-After obeyed) and resumable: run it again to go on, or for news. Besides
+    this only recrawl crawl uses the network.
     """
     from recrawl import __version__
     from recrawl.history import History

@@ -36,6 +36,11 @@ def checked_period(text: str) -> str:
     return text
 
 
+def optional_period(text: str | None) -> str | None:
+    """A period, or none."""
+    return text and checked_period(text)
+
+
 def checked_rounds(text: str) -> str:
     """``crawl``, a period, or times."""
     from recrawl.panel import parse_rounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -59,9 +60,14 @@ def crawl(
             raise typer.BadParameter(NO_SCRAPY) from None
         raise
     from recrawl.crawl.view import View, told
+    from recrawl.history.store import check_format
     from recrawl.panel import parse_period
 
     _check_every(asked.every)
+    if plan is not None and first.seeds:
+        raise typer.BadParameter("--seeds begins a first crawl, --plan fetches a plan: give one of them")
+    if warc is not None and Path(warc).exists() and not Path(warc).is_dir():
+        raise typer.BadParameter(f"--warc {warc}: that is a file; name a directory")
     if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings:
         raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
     asked.check()
@@ -78,7 +84,7 @@ def crawl(
         "RECRAWL_PER_SITE": asked.per_site,
         "RECRAWL_MIN_GAP": asked.min_gap,
         "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
-        "RECRAWL_EVERY": "crawl",  # whatever the time between cycles, they are told by when they were crawled
+        "RECRAWL_EVERY": _rounds(asked.every),
         "RECRAWL_PLAN": plan,
         "RECRAWL_RETRY_GONE": asked.retry_gone,
         "RECRAWL_RESUME": resume,
@@ -88,7 +94,17 @@ def crawl(
         "RECRAWL_ALLOW_LOOPBACK": allow_loopback,
     }
     frontier = first.frontier(asked.per_host, polite.host_at_once)
+    if frontier is None and plan is None:
+        check_format(Path(asked.history))  # a plan is made from what was crawled before
     with View(console(), quiet=json) as view:
+
+        def after(cycle: int, stats: dict[str, Any], wait: float | None) -> None:
+            view.wait(wait)
+            if json:
+                print_json({"cycle": cycle + 1} | told(stats))
+            else:
+                _summary(cycle + 1, stats, cycles)
+
         outcome = run(
             settings,
             polite.manners(),
@@ -97,25 +113,30 @@ def crawl(
             every=timedelta(0) if asked.every == "crawl" else parse_period(asked.every),
             watch=view.watch,
             between=view.begin,
+            after=after,
         )
     if outcome.error is not None:
         raise outcome.error
-    for number, stats in enumerate(outcome.cycles, 1):
-        if json:
-            print_json({"cycle": number} | told(stats))
-        else:
-            _summary(number, stats, len(outcome.cycles))
-    if not outcome.cycles:
-        note("nothing was fetched")
+    if len(outcome.cycles) < cycles:
+        note(f"{cycles - len(outcome.cycles):,} of {cycles:,} cycles were not begun")
+    if outcome.was_killed:
+        raise typer.Exit(130)
     failed = [stats["recrawl/plan_failed"] for stats in outcome.cycles if "recrawl/plan_failed" in stats]
     if failed:
         raise RecrawlError(f"no plan could be made: {failed[-1]}")
+    _check_any_came([told(stats) for stats in outcome.cycles])
+
+
+def _check_any_came(cycles: list[dict[str, Any]]) -> None:
+    """A crawl that asked for pages and got none has failed."""
+    came = sum(one[kind] for one in cycles for kind in ("fetched", "not_modified", "gone", "redirects"))
+    in_vain = sum(one[kind] for one in cycles for kind in ("failed", "forbidden", "refused"))
+    if in_vain and not came:
+        raise RecrawlError("no page came; see above why")
 
 
 def _check_files(policy: str | None, model: str | None, plan: str | None) -> None:
     """What can be known to be wrong before anything is fetched."""
-    from pathlib import Path
-
     from recrawl.cli.policy_options import made_policies
     from recrawl.crawl.planned import read_plan
 
@@ -125,6 +146,15 @@ def _check_files(policy: str | None, model: str | None, plan: str | None) -> Non
         raise typer.BadParameter(f"--model {model}: there is no such file; recrawl train makes one")
     if plan is not None and plan != "none":
         read_plan(Path(plan))
+
+
+def _rounds(every: str) -> str:
+    """Cycles are told by when they were crawled, whatever the time between them, unless that is too short to see pauses."""
+    from recrawl.panel import SHORTEST_PAUSE, parse_period
+
+    if every == "crawl" or parse_period(every) / timedelta(microseconds=1) > 2 * SHORTEST_PAUSE:
+        return "crawl"
+    return every
 
 
 def _check_every(every: str) -> None:
@@ -139,7 +169,7 @@ def _check_every(every: str) -> None:
 
 def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
     """One cycle in words."""
-    from recrawl.crawl.view import failures, told
+    from recrawl.crawl.view import counted, failures, told
     from recrawl.models.reasons import number as rounded
 
     found, screen = told(stats), console()
@@ -157,13 +187,17 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
         screen.print(text, style="dim", markup=False)
     if found["failed"]:
         screen.print(f"failed: {failures(stats)}", style="yellow", markup=False)
+    if found["forbidden"] and not found["planned"]:  # planned pages are told among the failures
+        why = f"not asked for, as robots.txt forbids it or cannot be read: {counted(found['forbidden_why'])}"
+        screen.print(why, style="yellow", markup=False)
     if found["written"] < found["visits"]:
+        where = f"; {found['spilled']:,} are in {', '.join(found['spilled_to'])}: recrawl import adds them"
         screen.print(
-            f"{found['visits'] - found['written']:,} visits are not in the history ({found['spilled']:,} are in a file beside it, "
-            "for recrawl import)",
+            f"{found['visits'] - found['written']:,} visits are not in the history ({found['not_written']})"
+            + (where if found["spilled"] else ""),
             style="red",
             markup=False,
         )
     if found["ended"] != "finished":
-        onward = "; the next crawl goes on with what was not fetched" if found["planned"] else ""
+        onward = "; the next crawl goes on with what was not fetched"
         screen.print(f"ended early: {found['ended']}{onward}", markup=False)

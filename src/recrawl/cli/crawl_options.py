@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import checked_period
+from recrawl.cli.common import optional_period
 
 if TYPE_CHECKING:
     from recrawl.crawl.frontier import Frontier
@@ -57,7 +57,7 @@ class PoliteOptions:
             "--max-time",
             metavar="PERIOD",
             help="End a cycle after that time.",
-            callback=lambda p: p and checked_period(p),
+            callback=optional_period,
         ),
     ] = None
 

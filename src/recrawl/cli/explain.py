@@ -81,7 +81,8 @@ def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
     changed = "" if told.probability_changed is None else f"; {told.probability_changed:.0%} likely to have changed"
     say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any{changed}")
     say(
-        f"so far: {told.n_visits} visits, {told.n_answers} answered; {told.n_hits} of them found {told.n_new_links} new links"
+        f"so far: asked for in {told.n_visits} cycle{'s' * (told.n_visits != 1)}, answered in {told.n_answers}; "
+        f"{told.n_hits} of them found {told.n_new_links} new link{'s' * (told.n_new_links != 1)}"
         + (f"; changed at {told.n_changed} of {told.n_compared} compared" if told.n_compared else "")
         + (f"; the last {told.n_failures} failed" if told.n_failures else "")
     )

@@ -16,9 +16,9 @@ from recrawl.cli.common import (
     ChangeOption,
     EveryOption,
     HistoryOption,
-    checked_period,
     note,
     open_history,
+    optional_period,
     steps,
 )
 from recrawl.cli.policy_options import checked_budgets
@@ -96,7 +96,7 @@ MinGapOption = Annotated[
         "--min-gap",
         metavar="PERIOD",
         help="No page sooner after its last visit.",
-        callback=lambda p: p and checked_period(p),
+        callback=optional_period,
     ),
 ]
 ExcludeOption = Annotated[

@@ -137,7 +137,8 @@ def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) 
         for url in web.seeds:
             print(url, flush=True)
         note(
-            f"{pages:,} pages on {len(web.seeds)} hosts; try recrawl crawl --seeds {web.seeds[0]} --anywhere --allow-loopback"
+            f"{pages:,} pages on {len(web.seeds)} hosts, for {steps} rounds of {seconds:g} s; try recrawl crawl --seeds "
+            f"{web.seeds[0]} --anywhere --allow-loopback --user-agent 'Trial/1.0 (+https://example.org/bot)'"
         )
         try:
             for now in range(steps + 1):
@@ -145,5 +146,6 @@ def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) 
                 web.log.clear()
                 note(f"round {now} of {steps}: {web.now:%Y-%m-%d %H:%M}")
                 time.sleep(seconds)
+            note("the last round is over, and with it this web; --rounds makes it live longer")
         except KeyboardInterrupt:
             note("ended")

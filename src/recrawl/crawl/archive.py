@@ -42,6 +42,7 @@ class Archive:
         except OSError as error:
             logger.error("no more is written to WARC files: %s", error)
             self.session.stats.inc_value("recrawl/archive_failed")
+            self.session.note(f"no more is written to WARC files: {error}")
             self.closed("failed")
             self.writer = None
         return response

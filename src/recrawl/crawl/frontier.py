@@ -276,5 +276,11 @@ class Frontier:
             heapq.heapify(self._heap)
             self._held.clear()
 
+    def not_asked(self, url: str) -> None:
+        """A page was not fetched after all, since nobody may: it counts towards no limit."""
+        self.n_given -= 1
+        self._per_host[host(url)] -= 1
+        self.done(url)
+
     def _may(self, url: str, depth: int) -> bool:
         return (self.limits.depth is None or depth <= self.limits.depth) and self.allowed(url)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from scrapy import Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request
+
+
+class Ended(IgnoreRequest):
+    """Somebody ended the crawl before the page was asked for: that is no visit."""
 
 
 class PlannedPage(Request):

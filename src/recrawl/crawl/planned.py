@@ -69,6 +69,10 @@ def planned(history: History, options: Options, now: datetime, note: Note = lamb
     except NotEnoughData as error:
         note(f"nothing is planned: {error}")
         return Planned()
+    if not len(made):
+        left_out = ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items())
+        note(f"nothing is planned: of {made.n_known:,} known pages {left_out or 'none was chosen'}")
+        return Planned()
     return Planned(_kept(history, made, note), made.url.to_pylist(), list(records(made)))
 
 

@@ -7,15 +7,19 @@ from time import time
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from scrapy import signals
 from scrapy.core import downloader
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 from twisted.python.failure import Failure
 
+from recrawl.crawl.page_request import Ended
 from recrawl.crawl.session import Session
+from recrawl.crawl.versions import repeated
 from recrawl.sources.wayback.client import retry_after
 
 MAX_WAIT = 120.0  #: seconds that a host may ask to wait; with more it is left alone for this cycle
+LOOK = 0.25  #: seconds between two looks at whether somebody ended the crawl
 MAX_FAILURES = 8  #: in a row without any answer: the host is left alone for this cycle
 _ANSWERED = ("DownloadCancelledError", "CancelledError")  # of answers that were too large: no sign of a dead host
 _now = getattr(downloader, "monotonic", time)  # the clock of the slots, which was another one before Scrapy 2.14
@@ -28,11 +32,30 @@ class Politeness:
         self.crawler, self.session = crawler, Session.of(crawler)
         self.closed: dict[str, str] = {}  # host → why it is left alone
         self._failures: Counter[str] = Counter()
+        self._timer: Any = None
+        crawler.signals.connect(self.opened, signals.spider_opened)
+        crawler.signals.connect(self.ended, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Self:
         """As Scrapy makes its parts."""
         return cls(crawler)
+
+    def opened(self) -> None:
+        """The crawl begins: from now on look whether somebody ends it."""
+        self._timer = repeated(self._drop_if_ended)
+        self._timer.start(LOOK, now=False)
+
+    def ended(self) -> None:
+        """Nothing is left to look after."""
+        if self._timer is not None and self._timer.running:
+            self._timer.stop()
+
+    def _drop_if_ended(self) -> None:
+        """Scrapy waits for all requests that it has taken up; those that wait for their host's delay are not sent any more."""
+        if not self.crawler.crawling and self.crawler.engine is not None:
+            for host in list(self.crawler.engine.downloader.slots):
+                give_up(self.crawler, host, "the crawl was ended", Ended)
 
     def process_request(self, request: Request, spider: Any = None) -> None:
         """Leave hosts alone that asked for it, and let everybody else wait in the queue of their own host."""
@@ -80,12 +103,12 @@ def pause(crawler: Any, host: str, seconds: float) -> None:
         slot.lastseen = max(slot.lastseen, _now() + seconds)
 
 
-def give_up(crawler: Any, host: str, why: str) -> None:
+def give_up(crawler: Any, host: str, why: str, kind: type[IgnoreRequest] = IgnoreRequest) -> None:
     """Refuse the requests to a host that passed the middlewares already and wait in its slot for their turn."""
     slot = crawler.engine.downloader.slots.get(host)
     while slot is not None and slot.queue:
         waiting = slot.queue.popleft()[1]
-        waiting.errback(Failure(IgnoreRequest(why)))  # type: ignore[no-untyped-call]
+        waiting.errback(Failure(kind(why)))  # type: ignore[no-untyped-call]
 
 
 def hold_to(crawler: Any, host: str, delay: float) -> None:

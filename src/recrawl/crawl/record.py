@@ -12,7 +12,7 @@ from scrapy.http import Request, Response
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from recrawl.crawl.page_request import PlannedPage
+from recrawl.crawl.page_request import Ended, PlannedPage
 from recrawl.crawl.session import Session
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -97,6 +97,9 @@ class Failures(_Recording):
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Record that no answer came, and why."""
+        if isinstance(exception, Ended):
+            self.session.done[request] = None
+            return
         # Who ignores what the spider asks for did not ask any server; a planned page must come to its end somehow.
         was_asked = isinstance(request, PlannedPage) or not isinstance(exception, IgnoreRequest)
         if was_asked and self.counts(request):

@@ -128,8 +128,10 @@ class Robots:
             return
         rules = await self.rules(request.url)
         if not rules.allows(request.url, self.agent):
+            why = rules.why or "forbidden by robots.txt"
             self.session.stats.inc_value("recrawl/forbidden")
-            raise IgnoreRequest(rules.why or "forbidden by robots.txt")
+            self.session.stats.inc_value(f"recrawl/forbidden/{why.partition(':')[0]}")
+            raise IgnoreRequest(why)
 
     async def rules(self, url: str) -> Rules:
         """The rules for a URL, read if they are not known or too old."""

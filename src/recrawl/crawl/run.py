@@ -20,6 +20,7 @@ from recrawl.crawl.frontier import Frontier
 from recrawl.crawl.guard import Guard
 from recrawl.crawl.politeness import Politeness
 from recrawl.crawl.robots import Robots
+from recrawl.crawl.session import Session
 from recrawl.crawl.spiders import PlanSpider, SeedSpider
 
 Watch = Callable[[Crawler], None]
@@ -81,6 +82,7 @@ class Outcome:
 
     cycles: list[dict[str, Any]] = field(default_factory=list)
     error: BaseException | None = None
+    was_killed: bool = False  # by a second Ctrl-C, before the last cycle came to its end
 
 
 def crawl(
@@ -92,15 +94,21 @@ def crawl(
     every: timedelta = timedelta(0),
     watch: Watch = lambda crawler: None,
     between: Callable[[int], None] = lambda cycle: None,
+    after: Callable[[int, dict[str, Any], float | None], None] = lambda cycle, stats, wait: None,
 ) -> Outcome:
     """Crawl in this process until all cycles are done or somebody interrupts it; once a process, as Scrapy has it.
 
     `settings`: ``RECRAWL_*``, and whatever else Scrapy is to be told. With a `frontier` the first cycle goes outwards from its
     seeds. `every`: from the start of a cycle to that of the next. `watch` is told each crawler before it starts, `between` each
-    cycle before it begins.
+    cycle before it begins, `after` what each did and in how many seconds the next begins (None: it was the last).
     """
     process = CrawlerProcess({**OWN, **_by_version(), **manners.settings(), **settings})
     outcome = Outcome()
+    started_crawlers: list[Crawler] = []
+
+    def has_ended(cycle: int, stats: dict[str, Any], wait: float | None) -> None:
+        outcome.cycles.append(stats)
+        after(cycle, stats, wait)
 
     @inlineCallbacks
     def run() -> Generator[Deferred[Any], Any, None]:
@@ -110,19 +118,32 @@ def crawl(
             is_first = frontier is not None and cycle == 0
             crawler = process.create_crawler(SeedSpider if is_first else PlanSpider)
             watch(crawler)
+            started_crawlers.append(crawler)
             yield process.crawl(crawler, **({"frontier": frontier} if is_first else {}))
-            outcome.cycles.append(dict(crawler.stats.get_stats()))
-            if outcome.cycles[-1].get("finish_reason") == "shutdown":
+            stats = dict(crawler.stats.get_stats())
+            if cycle + 1 == cycles or stats.get("finish_reason") == "shutdown":
+                has_ended(cycle, stats, None)
                 return
-            if cycle + 1 < cycles:
-                yield _wait(max(every.total_seconds() - (monotonic() - started), 0.0))
+            wait = max(every.total_seconds() - (monotonic() - started), 0.0)
+            has_ended(cycle, stats, wait)
+            yield _wait(wait)
 
     whole: Deferred[None] = run()
     whole.addErrback(lambda failure: setattr(outcome, "error", failure.value))
     if not whole.called:
         whole.addBoth(_stop)
         process.start(stop_after_crawl=False)
+    if len(started_crawlers) > len(outcome.cycles) and outcome.error is None:
+        outcome.was_killed = True
+        has_ended(len(outcome.cycles), _killed(started_crawlers[-1]), None)
     return outcome
+
+
+def _killed(crawler: Crawler) -> dict[str, Any]:
+    """What a crawl did that was ended at once, with all its visits written."""
+    session = Session.of(crawler)
+    session.close("killed")
+    return dict(crawler.stats.get_stats()) | {"finish_reason": "killed"}
 
 
 def _by_version() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -14,6 +15,7 @@ from recrawl.crawl.journal import Journal
 from recrawl.crawl.planned import Planned, finished, planned
 from recrawl.crawl.settings import Options
 from recrawl.crawl.soft404 import is_soft_404
+from recrawl.crawl.unfinished import Turn
 from recrawl.crawl.validators import Headers, Validators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
@@ -48,6 +50,7 @@ class Session:
         self.options, self.stats = options, stats
         self.history = History.create(options.history)
         self.journal = Journal(self.history, self._written)
+        self.turn: Turn | None = None
         self.plan = Planned()
         self.plan_failure: str | None = None  # why there is no plan
         self.validators: Validators | None = None
@@ -60,10 +63,20 @@ class Session:
         """What time it is."""
         return self._clock()
 
+    def may_resume(self) -> bool:
+        """Whether to go on with a crawl that was cut short: not with one that another process is at, which is told."""
+        self.turn = self.turn or Turn(self.history)
+        if not self.turn.is_ours:
+            self.note(
+                "another crawl into this history is under way: hosts may be asked twice as often, for the same pages"
+            )
+        return self.options.resume and self.turn.is_ours
+
     def begin(self) -> Planned:
         """Plan, and learn what conditional requests need; takes a while, so it is called in a thread."""
         history = History.open(self.history.store.folder)
-        self.plan = planned(history, self.options, self.now(), self.note)
+        options = replace(self.options, resume=self.may_resume())
+        self.plan = planned(history, options, self.now(), self.note)
         if self.options.conditional and self.plan.urls:
             self.validators = Validators(history)
         self.stats.set_value("recrawl/planned", len(self.plan.urls))
@@ -151,6 +164,8 @@ class Session:
     def close(self, reason: str) -> None:
         """Write all that is left; a crawl that ended by itself has finished its plan."""
         self.journal.close()
+        if self.turn is not None:
+            self.turn.end()
         if reason == "finished":
             self._finish()
         self._keep_feeds()
@@ -158,6 +173,8 @@ class Session:
             logger.warning("%d responses were not recorded: %s", n, why)
         if self.journal.spilled:
             self.stats.set_value("recrawl/spilled", self.journal.n_spilled)
+            self.stats.set_value("recrawl/spilled_to", [str(path) for path in self.journal.spilled])
+            self.stats.set_value("recrawl/not_written", self.journal.failure)
             logger.error(
                 "%d visits could not be written into %s (%s); they are in %s: recrawl import adds them",
                 self.journal.n_spilled,

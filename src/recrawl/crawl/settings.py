@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from recrawl.change import notion_or_any
 from recrawl.errors import RecrawlError
+from recrawl.panel import parse_period
 from recrawl.plan.budgets import BadBudget, share_or_number
 
 PREFIX = "RECRAWL_"
@@ -71,6 +73,13 @@ class Options:
             raise BadSetting("favour", self.favour, "coverage or freshness")
         if self.favour is not None and (self.policy or self.model or self.goal != "links"):
             raise BadSetting("favour", self.favour, "left out with a policy, a model, or a goal other than links")
+        for name in ("min_gap", "hints_every"):
+            _check_period(name, getattr(self, name), "a period such as 6h")
+        _check_period("every", None if self.every == "crawl" else self.every, "crawl, or a period such as 1d")
+        for name in ("per_host", "per_site"):
+            if (getattr(self, name) or 0) < 0:
+                raise BadSetting(name, getattr(self, name), "a number of pages, 0 or more")
+        self._check_names()
         if not 0 <= self.full_fetches <= 1:
             raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
         try:
@@ -85,6 +94,22 @@ class Options:
             raise BadSetting("flush_seconds", self.flush_seconds, "a number of seconds above 0")
         if self.flush_visits < 1:
             raise BadSetting("flush_visits", self.flush_visits, "a number of visits above 0")
+
+    def _check_names(self) -> None:
+        """What is asked for by name must be there, before a crawl begins that needs it."""
+        try:
+            notion_or_any(self.change)
+        except (RecrawlError, ValueError) as error:
+            raise BadSetting("change", self.change, f"a notion of change ({error})") from None
+        if self.model is not None and not os.path.isfile(self.model):
+            raise BadSetting("model", self.model, "a file that recrawl train made")
+        if self.policy is not None:
+            from recrawl.policies import named  # takes a moment to load
+
+            try:
+                named(self.policy)
+            except (RecrawlError, ValueError) as error:
+                raise BadSetting("policy", self.policy, f"the name of a policy ({error})") from None
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Options:
@@ -121,6 +146,14 @@ class BadSetting(RecrawlError):
         super().__init__(f"{PREFIX}{name.upper()} is {value!r}; it must be {expected}")
 
 
+def _check_period(name: str, value: str | None, expected: str) -> None:
+    try:
+        if value:
+            parse_period(value)
+    except ValueError:
+        raise BadSetting(name, value, expected) from None
+
+
 _KNOWN = tuple(one.name for one in fields(Options))
 
 
@@ -141,7 +174,11 @@ def _read(name: str, value: Any, default: Any, kind: str) -> Any:
             return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
         return value if kind == "Any" else str(value)
     except (TypeError, ValueError):
-        raise BadSetting(name, value, f"a value such as {default!r}") from None
+        kinds = {"bool": "True or False", "int": "a whole number", "float": "a number", "tuple": "a list of texts"}
+        expected = next(
+            (told for begin, told in kinds.items() if kind.startswith(begin)), f"a value such as {default!r}"
+        )
+        raise BadSetting(name, value, expected) from None
 
 
 def _truth(value: Any) -> bool:

@@ -69,7 +69,7 @@ class SeedSpider(scrapy.Spider):
         session = Session.of(self.crawler)
         self.first = FirstCrawl(History.open(session.history.store.folder), self.frontier)
         try:
-            n_before = await in_thread(self.first.begin, session.now(), session.options.resume)
+            n_before = await in_thread(self.first.begin, session.now(), session.may_resume())
         except RecrawlError as error:
             session.note(f"should this crawl be cut short, the next one begins anew: {error}")
             return
@@ -104,9 +104,12 @@ class SeedSpider(scrapy.Spider):
 
     def failed(self, failure: Any) -> None:
         """A page did not come. One that nobody asked for, since robots.txt forbids it, was not visited either."""
-        if not failure.check(IgnoreRequest):
-            unseen_failure(Session.of(self.crawler), failure)
-        self.frontier.done(failure.request.cb_kwargs["page"])
+        page = failure.request.cb_kwargs["page"]
+        if failure.check(IgnoreRequest):
+            self.frontier.not_asked(page)
+            return
+        unseen_failure(Session.of(self.crawler), failure)
+        self.frontier.done(page)
 
 
 def _target(response: Response) -> str | None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+from contextlib import suppress
+from typing import IO, Any
 
 import orjson
 
 from recrawl.errors import HistoryError
 from recrawl.history import History
 
+if sys.platform != "win32":  # where nobody is warned
+    import fcntl
+
+LOCK = "crawl.lock"  #: held by a crawl as long as it runs
 PLAN, FIRST = "crawl.json", "first-crawl.json"  #: the notes of crawls by a plan, and of those outwards from seeds
 
 
@@ -37,3 +43,24 @@ def came_to_its_end(history: History, name: str, what: dict[str, Any]) -> None:
     """The next crawl begins anew, unless another one is noted by now."""
     if what and noted(history, name) == what:
         (history.store.folder / name).unlink(missing_ok=True)
+
+
+class Turn:
+    """Whose turn it is to crawl into a history: one crawl holds it until it ends, however that happens."""
+
+    def __init__(self, history: History) -> None:
+        self._held: IO[bytes] | None = None
+        self.is_ours = True
+        if sys.platform == "win32":
+            return
+        with suppress(OSError):  # where nothing can be written nobody can be warned
+            self._held = (history.store.folder / LOCK).open("ab")
+            try:
+                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.is_ours = False
+
+    def end(self) -> None:
+        """Another may crawl."""
+        if self._held is not None:
+            self._held.close()

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-FAILED = "recrawl/failed/"
+FAILED, FORBIDDEN = "recrawl/failed/", "recrawl/forbidden/"
 TOP_FAILURES = 5
 
 
@@ -22,13 +22,16 @@ class View:
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self.crawler: Any = None
         self.cycle = 0
+        self._next_at: float | None = None  # when the next cycle begins, while it is waited for
         self._started = time.monotonic()
         self._bar = Progress(
             TextColumn("cycle {task.fields[cycle]}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         )
         self._task = self._bar.add_task("", total=None, cycle=1)
         shown = console.is_terminal and not quiet
-        self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4) if shown else None
+        self._live = (
+            Live(console=console, get_renderable=self.render, refresh_per_second=4, transient=True) if shown else None
+        )
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -41,16 +44,33 @@ class View:
 
     def begin(self, cycle: int) -> None:
         """A cycle begins."""
-        self.cycle, self._started = cycle, time.monotonic()
+        self.cycle, self._started, self._next_at = cycle, time.monotonic(), None
         self._bar.reset(self._task, total=None, cycle=cycle + 1)
 
     def watch(self, crawler: Any) -> None:
         """This is the crawler to look at."""
         self.crawler = crawler
 
+    def wait(self, seconds: float | None) -> None:
+        """A cycle ended; in so many seconds the next begins, if there is one."""
+        self._next_at = None if seconds is None else time.monotonic() + seconds
+
+    def _stats(self) -> dict[str, Any]:
+        try:
+            return dict(self.crawler.stats.get_stats()) if self.crawler is not None else {}
+        except (AttributeError, RuntimeError):  # a crawler has none before it starts; or one is added meanwhile
+            return {}
+
+    def _told(self, seconds: float, done: int) -> str:
+        if self._next_at is not None:
+            return f"the next cycle begins in {max(self._next_at - time.monotonic(), 0):,.0f} s"
+        if not getattr(self.crawler, "crawling", True) and done:
+            return "ending: what is under way is waited for; Ctrl-C again ends at once"
+        return f"{done / seconds:.1f} pages/s"
+
     def render(self) -> Group:
         """The view as it is now."""
-        stats = self.crawler.stats.get_stats() if self.crawler is not None and self.crawler.stats else {}
+        stats = self._stats()
         found = told(stats)
         done = found["visits"]
         planned = found["planned"] or None
@@ -61,7 +81,7 @@ class View:
         lines.add_row(
             f"{found['fetched']:,} fetched, {found['not_modified']:,} unchanged, {found['gone']:,} gone",
             f"{found['new_links']:,} new links{expected}",
-            f"{done / seconds:.1f} pages/s",
+            self._told(seconds, done),
         )
         return Group(self._bar, lines, Text(failures(stats), style="yellow"))
 
@@ -84,6 +104,7 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
         "failed": count("failed"),
         "failures": {name.removeprefix(FAILED): n for name, n in stats.items() if name.startswith(FAILED)},
         "forbidden": count("forbidden"),
+        "forbidden_why": {name.removeprefix(FORBIDDEN): n for name, n in stats.items() if name.startswith(FORBIDDEN)},
         "throttled": count("throttled"),
         "refused": count("refused"),
         "soft_404": count("soft_404"),
@@ -93,6 +114,8 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
         "new_links": count("new_links"),
         "written": count("written"),
         "spilled": count("spilled"),
+        "spilled_to": stats.get("recrawl/spilled_to", []),
+        "not_written": stats.get("recrawl/not_written"),
         "bytes": stats.get("downloader/response_bytes", 0),
         "seconds": round(float(stats.get("elapsed_time_seconds", 0.0)), 3),
         "notes": stats.get("recrawl/notes", []),
@@ -103,6 +126,11 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
 
 def failures(stats: Mapping[str, Any]) -> str:
     """The commonest kinds of failure, with their numbers."""
-    found = sorted(told(stats)["failures"].items(), key=lambda pair: -pair[1])
+    return counted(told(stats)["failures"])
+
+
+def counted(kinds: Mapping[str, int]) -> str:
+    """The commonest of some kinds, with their numbers."""
+    found = sorted(kinds.items(), key=lambda pair: -pair[1])
     shown = ", ".join(f"{n:,} {kind}" for kind, n in found[:TOP_FAILURES])
     return shown + (f" and {len(found) - TOP_FAILURES} other kinds" if len(found) > TOP_FAILURES else "")

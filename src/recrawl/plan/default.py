@@ -50,7 +50,8 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links",
         return Default(
             FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"
         )
-    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {n_cycles} cycles are too few to learn from")
+    so_far = f"{n_cycles} cycle{'s' * (n_cycles != 1)} so far, and {ENOUGH_CYCLES} are needed to learn from"
+    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far} (crawls within minutes of each other count as one)")
 
 
 def recommendation(folder: Path) -> dict[str, Any] | None:
