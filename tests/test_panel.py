@@ -73,7 +73,7 @@ def test_short_rounds_begin_with_the_first_visit(tmp_path: Path) -> None:
     made.add([Visit(url="https://e.org/", at=half_past + timedelta(minutes=m), links=[]) for m in range(0, 12, 3)])
     rounds = by_period(made.timeline, parse_period("5m"))
     assert (len(rounds.ends), rounds.of_visit.tolist()) == (2, [0, 0, 1, 1])
-    assert len(by_period(made.timeline, parse_period("1h")).ends) == 2  # from 15:00
+    assert len(by_period(made.timeline, parse_period("1h")).ends) == 1  # from 15:00
 
 
 def test_rounds_by_period_begin_at_midnight(history: History) -> None:
