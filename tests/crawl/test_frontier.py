@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -68,7 +69,10 @@ def test_scores_are_the_products_of_pagerank_and_trustrank(seed: int) -> None:
     order = ByRank([0, 1, 2])
     for page in range(40):
         order.fetched(page, links[page], "")
-    assert order.is_outdated()
+    work = order.renewal()
+    assert work is not None
+    assert order.renewal() is None  # one at a time
+    order.renew(work())
     seen = {page: links[page] for page in range(40)}
     n = 1 + max(39, *(link for some in seen.values() for link in some))
     trusted = np.zeros(n)
@@ -238,3 +242,19 @@ def test_a_page_that_nobody_may_fetch_counts_towards_no_limit() -> None:
     assert first is not None
     frontier.not_asked(first)
     assert [frontier.take(), frontier.take(), frontier.take()] == ["https://a.org/1", "https://a.org/2", None]
+
+
+def test_what_is_fetched_while_ranks_are_worked_out_counts_as_well() -> None:
+    linked = {f"https://a.org/{i}": [f"https://a.org/{j}" for j in range(i + 1, i + 4)] for i in range(40)}
+    late = by_rank(["https://a.org/0"])
+    waiting: list[Callable[[], object]] = []
+    late.renewing = waiting.append  # type: ignore[method-assign]
+    while not waiting:
+        late.done(url := str(late.take()), linked[url])
+    found = waiting.pop()()
+    late.done(url := str(late.take()), [*linked[url], "https://a.org/late"])
+    before = late.order.scores([late.number("https://a.org/late")])
+    late.renewed(found)
+    after = late.order.scores([late.number("https://a.org/late"), late.number("https://a.org/nobody")])
+    assert after[0] == pytest.approx(before[0])
+    assert after[0] > after[1] == 0

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from recrawl.graph import Walk
+from recrawl.policies.base import Floats, Ints
 from recrawl.urls import host
 
 GROWTH = 1.25  #: ranks are worked out anew whenever the pages fetched have grown by this factor …
@@ -35,8 +38,24 @@ class Order(Protocol):
     def scores(self, pages: list[int]) -> list[float]:
         """How promising some pages are, by all that was seen so far."""
 
-    def is_outdated(self) -> bool:
-        """Whether scores given earlier are worth working out anew."""
+    def renewal(self) -> Callable[[], Any] | None:
+        """What is to be worked out before all scores are renewed, if it is time for that; it may be done in another thread."""
+
+    def renew(self, worked_out: Any) -> None:
+        """Take in what was worked out: from now on scores are other ones."""
+
+
+class NeverOutdated:
+    """Of orders whose scores stay as they are."""
+
+    needs_words: ClassVar[bool] = False
+
+    def renewal(self) -> Callable[[], Any] | None:
+        """Never."""
+        return None
+
+    def renew(self, worked_out: Any) -> None:
+        """Nothing to take in."""
 
 
 class ByRank:
@@ -52,56 +71,70 @@ class ByRank:
 
     def __init__(self, trusted: Iterable[int], damping: float = 0.85) -> None:
         self.trusted, self.damping = frozenset(trusted), damping
-        self._from: list[int] = []
-        self._to: list[int] = []
+        self._from, self._to = array("q"), array("q")
         self._n_fetched = self._n_ranked = 0
-        self._n_links: dict[int, int] = {}
         self._ranks = np.zeros((2, 0))
         self._given: defaultdict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])  # since the last update
+        self._since: defaultdict[int, list[float]] | None = None  # the same, while the next one is worked out
 
     def fetched(self, page: int, links: list[int], text: Text) -> None:
         """Remember the links, and hand the page's ranks on to what it links to."""
         others = [link for link in dict.fromkeys(links) if link != page]
-        self._from += [page] * len(others)
-        self._to += others
+        self._from.extend([page] * len(others))
+        self._to.extend(others)
         self._n_fetched += 1
-        for kind in (0, 1):
-            share = self.damping * self._rank(kind, page) / max(len(others), 1)
-            for link in others:
-                self._given[link][kind] += share
+        ranks = self._both([page])[:, 0]
+        shares = (self.damping * ranks / max(len(others), 1)).tolist()
+        for given in (self._given, self._since):
+            for link in others if given is not None else ():
+                given[link][0] += shares[0]  # type: ignore[index]
+                given[link][1] += shares[1]  # type: ignore[index]
 
     def scores(self, pages: list[int]) -> list[float]:
         """The products of both ranks."""
-        return [self._rank(0, page) * self._rank(1, page) for page in pages]
+        found: list[float] = self._both(pages).prod(axis=0).tolist()
+        return found
 
-    def is_outdated(self) -> bool:
-        """After a quarter more pages."""
-        if self._n_fetched < max(self._n_ranked * GROWTH, self._n_ranked + MIN_GROWTH):
-            return False
-        self._update()
-        return True
+    def _both(self, pages: list[int]) -> Floats:
+        """Both ranks of some pages: as worked out, with what they were given since; of others what a restart gives, at least."""
+        page, width = np.asarray(pages, np.int64), self._ranks.shape[1]
+        known = np.zeros((2, len(page)))
+        known[:, page < width] = self._ranks[:, page[page < width]]
+        nothing = (0.0, 0.0)
+        given = np.array([self._given.get(one, nothing) for one in pages]).reshape(-1, 2).T
+        own = np.array([np.ones(len(page)), [one in self.trusted for one in pages]])
+        ranks: Floats = np.where(known > 0, known + given, np.maximum(given, (1 - self.damping) * own))
+        return ranks
 
-    def _rank(self, kind: int, page: int) -> float:
-        known = float(self._ranks[kind, page]) if page < self._ranks.shape[1] else 0.0
-        own = 1.0 if kind == 0 or page in self.trusted else 0.0  # what a restart gives a page that no walk has seen
-        return known + self._given[page][kind] if known else max(self._given[page][kind], (1 - self.damping) * own)
+    def renewal(self) -> Callable[[], Any] | None:
+        """After a quarter more pages, unless the last one is still being worked out."""
+        is_time = self._n_fetched >= max(self._n_ranked * GROWTH, self._n_ranked + MIN_GROWTH)
+        if not is_time or self._since is not None:
+            return None
+        self._since = defaultdict(lambda: [0.0, 0.0])
+        links = np.array(self._from), np.array(self._to)
+        return partial(self._worked_out, *links, self._ranks, self._n_fetched)
 
-    def _update(self) -> None:
-        n = 1 + max(max(self._from, default=0), max(self._to, default=0), max(self.trusted, default=0))
-        links = sparse.csr_array((np.ones(len(self._from)), (self._from, self._to)), shape=(n, n))
+    def renew(self, worked_out: tuple[Floats, int]) -> None:
+        """The ranks, and for how many pages they were worked out."""
+        assert self._since is not None
+        (self._ranks, self._n_ranked), self._given, self._since = worked_out, self._since, None
+
+    def _worked_out(self, out_of: Ints, into: Ints, before: Floats, n_fetched: int) -> tuple[Floats, int]:
+        n = 1 + max(int(out_of.max(initial=0)), int(into.max(initial=0)), max(self.trusted, default=0))
+        links = sparse.csr_array((np.ones(len(out_of)), (out_of, into)), shape=(n, n))
         restarts = np.full(n, 1.0 / n), np.bincount(sorted(self.trusted), minlength=n) / max(len(self.trusted), 1)
         ranks = np.empty((2, n))
         for kind, restart in enumerate(restarts):
             walk = Walk(restart, self.damping, 1e-4, 50)
-            before = np.append(self._ranks[kind], np.zeros(n - self._ranks.shape[1]))
-            if before.sum() > 0:
-                walk.visits = before / before.sum()
+            earlier = np.append(before[kind], np.zeros(n - before.shape[1]))
+            if earlier.sum() > 0:
+                walk.visits = earlier / earlier.sum()
             ranks[kind] = walk.follow(links)
-        self._ranks, self._n_ranked = ranks, self._n_fetched
-        self._given.clear()
+        return ranks, n_fetched
 
 
-class ByRelevance:
+class ByRelevance(NeverOutdated):
     """How relevant the pages are that link to a page, on average: a focused crawl.
 
     `judge` gives the relevance of a text, from 0 to 1, as `recrawl relevance` learns it.
@@ -128,15 +161,9 @@ class ByRelevance:
         """The mean over the pages that link to each; 1 for seeds."""
         return [self._sums[page] / self._counts[page] if self._counts[page] else 1.0 for page in pages]
 
-    def is_outdated(self) -> bool:
-        """Never: a page is scored anew whenever another links to it."""
-        return False
 
-
-class BreadthFirst:
+class BreadthFirst(NeverOutdated):
     """In the order in which they were found."""
-
-    needs_words: ClassVar[bool] = False
 
     def fetched(self, page: int, links: list[int], text: Text) -> None:
         """Nothing to learn."""
@@ -144,10 +171,6 @@ class BreadthFirst:
     def scores(self, pages: list[int]) -> list[float]:
         """The lower the number, the earlier it was found."""
         return [-float(page) for page in pages]
-
-    def is_outdated(self) -> bool:
-        """Never."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -269,12 +292,21 @@ class Frontier:
         links = list(dict.fromkeys(links))
         self.order.fetched(page, [self.number(link) for link in links], text)
         self.add(links, self._depth[page] + 1)
-        if self.order.is_outdated():
-            pages = sorted(self._open)
-            self._open = {page: -score for page, score in zip(pages, self.order.scores(pages), strict=True)}
-            self._heap = [(place, page) for page, place in self._open.items()]
-            heapq.heapify(self._heap)
-            self._held.clear()
+        if (work := self.order.renewal()) is not None:
+            self.renewing(work)
+
+    def renewing(self, work: Callable[[], Any]) -> None:
+        """Work out what the order needs, and renew all scores; a crawl does the first part in another thread."""
+        self.renewed(work())
+
+    def renewed(self, worked_out: Any) -> None:
+        """Put all pages that wait in their new order."""
+        self.order.renew(worked_out)
+        pages = sorted(self._open)
+        self._open = {page: -score for page, score in zip(pages, self.order.scores(pages), strict=True)}
+        self._heap = [(place, page) for page, place in self._open.items()]
+        heapq.heapify(self._heap)
+        self._held.clear()
 
     def not_asked(self, url: str) -> None:
         """A page was not fetched after all, since nobody may: it counts towards no limit."""

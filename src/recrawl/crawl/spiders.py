@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import scrapy
@@ -72,9 +72,18 @@ class SeedSpider(scrapy.Spider):
             n_before = await in_thread(self.first.begin, session.now(), session.may_resume())
         except RecrawlError as error:
             session.note(f"should this crawl be cut short, the next one begins anew: {error}")
-            return
+            n_before = 0
+        self.frontier.renewing = self._renew  # type: ignore[method-assign]
         if n_before:
             session.note(f"going on with a first crawl that was cut short: {n_before:,} pages were fetched before")
+
+    def _renew(self, work: Callable[[], Any]) -> None:
+        """Ranks of many pages take seconds to work out: the crawl goes on meanwhile."""
+
+        async def renewed() -> None:
+            self.frontier.renewed(await in_thread(work))
+
+        self._renewal = asyncio.ensure_future(renewed())  # kept, or it might be forgotten before it has ended
 
     def closed(self, reason: str) -> None:
         """A crawl that came to its end is not gone on with."""
