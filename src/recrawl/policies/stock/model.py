@@ -168,6 +168,8 @@ class StockModel:
 
     def _judge(self, visits: Visits, hours: float) -> Ints:
         """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
+        if self._n_cycles < SETTLED:
+            return credited(visits.page, visits)
         sweep = self.cycle_hours * max(self.n_pages / max(len(visits), 1), 1.0)
         foreseen = self.foresee(visits.page, hours, sweep, sweep)
         raw = np.zeros(self.n_pages)
@@ -182,9 +184,8 @@ class StockModel:
         new = credited(order, visits)
         came = np.zeros(len(visits), np.int64)
         came[np.searchsorted(visits.page, order)] = new
-        if self._n_cycles >= SETTLED:
-            raw_here, shape = foreseen.raw * factor[visits.page], self.shape(visits.page)
-            self.calibration.learn(raw_here, came, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
+        raw_here, shape = foreseen.raw * factor[visits.page], self.shape(visits.page)
+        self.calibration.learn(raw_here, came, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
         return came
 
     def _learn(self, visits: Visits, hours: float) -> None:
