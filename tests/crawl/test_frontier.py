@@ -3,15 +3,20 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.crawl.first import FirstCrawl
 from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
+from recrawl.history import History
 from recrawl.urls import host
+from recrawl.visits import Visit
 
 Web = dict[str, list[str]]
 
@@ -258,3 +263,38 @@ def test_what_is_fetched_while_ranks_are_worked_out_counts_as_well() -> None:
     after = late.order.scores([late.number("https://a.org/late"), late.number("https://a.org/nobody")])
     assert after[0] == pytest.approx(before[0])
     assert after[0] > after[1] == 0
+
+
+def test_pages_of_a_host_at_its_limit_wait_for_those_under_way_which_may_not_count() -> None:
+    frontier = Frontier(BreadthFirst(), Limits(per_host=1))
+    frontier.add(["https://a.org/private", "https://a.org/2", "https://a.org/3"], 0)
+    assert [frontier.take(), frontier.take()] == ["https://a.org/private", None]
+    frontier.not_asked("https://a.org/private")
+    assert [frontier.take(), frontier.take()] == ["https://a.org/2", None]
+    frontier.done("https://a.org/2")
+    assert frontier.take() is None
+
+
+def test_a_first_crawl_tries_again_what_failed_and_does_not_ask_for_what_it_has(tmp_path: Path) -> None:
+    history, start = History.create(tmp_path / "h"), datetime(2026, 1, 5, tzinfo=UTC)
+    seeds = ["https://a.org/", "https://b.org/"]
+    assert FirstCrawl(history, breadth(seeds)).begin(start) == 0
+    history.add(
+        [
+            Visit(url=seeds[0], at=start, links=["https://a.org/1"]),
+            Visit(url=seeds[1], at=start, status=0, note="host not found"),
+        ]
+    )
+    assert FirstCrawl(history, breadth(seeds)).begin(start, is_alone=False) == 0
+    frontier = breadth(seeds)
+    crawl = FirstCrawl(History.open(tmp_path / "h"), frontier)
+    assert crawl.begin(start) == 1
+    assert [frontier.take(), frontier.take(), frontier.take()] == ["https://b.org/", "https://a.org/1", None]
+    crawl.end()
+    assert FirstCrawl(History.open(tmp_path / "h"), breadth(seeds)).begin(start) == 0
+
+
+def breadth(seeds: list[str]) -> Frontier:
+    frontier = Frontier(BreadthFirst(), Limits())
+    frontier.add(seeds, 0)
+    return frontier

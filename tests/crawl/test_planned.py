@@ -168,6 +168,23 @@ def test_a_plan_from_a_file_that_was_cut_short_goes_on_until_it_is_finished(tmp_
     assert plan(history, plan=str(file)).urls == urls[:2]  # another plan
 
 
+def test_a_plan_from_a_file_does_not_take_the_place_of_one_that_was_cut_short(tmp_path: Path) -> None:
+    history, file = made(tmp_path), tmp_path / "urgent"
+    begun = plan(history)
+    file.write_text("https://e.org/0")
+    finished(history, plan(history, plan=str(file)))
+    assert (plan(history).id, plan(history).is_resumed) == (begun.id, True)
+
+
+def test_beside_another_crawl_nothing_is_gone_on_with_and_its_note_stays(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    begun = plan(history)
+    other = planned(History.open(history.store.folder), options(), NOW + timedelta(hours=1), is_alone=False)
+    assert not other.is_resumed
+    finished(history, other)
+    assert plan(history).id == begun.id
+
+
 def test_urls_one_a_line_are_a_plan(tmp_path: Path) -> None:
     file = tmp_path / "urls"
     file.write_text("\ufeffhttps://E.org/a#top\r\n\n  https://e.org/b?utm_source=x \nhttps://e.org/a\n")

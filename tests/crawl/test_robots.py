@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl.crawling import NO_ANSWER, Sites, crawled, visits
-from recrawl.crawl.robots import MAX_AGE, MAX_AGE_UNREACHABLE, MAX_BYTES, Rules, product, rules_from
+from recrawl.crawl import robots as robots_module
+from recrawl.crawl.page_request import Ended
+from recrawl.crawl.robots import MAX_AGE, MAX_AGE_UNREACHABLE, MAX_BYTES, Robots, Rules, product, rules_from
 from recrawl.synth.living_http import Answer, Fault
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -273,3 +277,17 @@ def test_it_is_read_again_after_a_day_and_where_it_was_unreachable_sooner(tmp_pa
         crawled(tmp_path / "h", plan=plan, cycles=4, hours=[0, 1, 23, 25], RETRY_TIMES=0)
         assert sites.asked(0) == ["/robots.txt", "/a", "/a", "/a", "/robots.txt", "/a"]
         assert sites.asked(1) == ["/robots.txt"] * 4
+
+
+def test_that_somebody_ended_the_crawl_says_nothing_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ended(*_: object) -> None:
+        raise Ended("the crawl was ended")
+
+    monkeypatch.setattr(robots_module, "download", ended)
+    robots = object.__new__(Robots)
+    robots.crawler, robots.agent, robots._asked, robots._slowed = SimpleNamespace(engine=None), "webwatch", {}, {}
+    robots.session = SimpleNamespace(now=lambda: NOW, stats=SimpleNamespace(inc_value=lambda *_: None))  # type: ignore[assignment]
+    with pytest.raises(Ended):
+        asyncio.run(robots.rules("https://ended.org/a"))
+    assert not any(origin == "https://ended.org" for origin, _ in Robots.kept)
+    assert not robots._asked

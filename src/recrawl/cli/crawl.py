@@ -14,6 +14,7 @@ from recrawl.cli.grouped import with_options
 from recrawl.cli.planning import Asked, BudgetOption
 from recrawl.errors import RecrawlError
 
+MOST_PERIODS = 500  #: that a history may be long for short cycles to be told by the clock
 NO_SCRAPY = "recrawl crawl needs Scrapy: pip install 'recrawl[crawl]'"
 
 
@@ -84,7 +85,7 @@ def crawl(
         "RECRAWL_PER_SITE": asked.per_site,
         "RECRAWL_MIN_GAP": asked.min_gap,
         "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
-        "RECRAWL_EVERY": _rounds(asked.every),
+        "RECRAWL_EVERY": _rounds(asked.every, asked.history),
         "RECRAWL_PLAN": plan,
         "RECRAWL_RETRY_GONE": asked.retry_gone,
         "RECRAWL_RESUME": resume,
@@ -103,7 +104,7 @@ def crawl(
             if json:
                 print_json({"cycle": cycle + 1} | told(stats))
             else:
-                _summary(cycle + 1, stats, cycles)
+                _summary(cycle + 1, stats, cycles, "--seeds" if frontier and not cycle else "--plan" if plan else None)
 
         outcome = run(
             settings,
@@ -148,13 +149,23 @@ def _check_files(policy: str | None, model: str | None, plan: str | None) -> Non
         read_plan(Path(plan))
 
 
-def _rounds(every: str) -> str:
-    """Cycles are told by when they were crawled, whatever the time between them, unless that is too short to see pauses."""
+def _rounds(every: str, folder: str) -> str:
+    """Cycles are told by when they were crawled, whatever the time between them, unless that is too short to see pauses.
+
+    Then the period is a cycle, as long as the history is not so long that nearly all of them would be empty.
+    """
+    from recrawl.errors import HistoryError
+    from recrawl.history import History
     from recrawl.panel import SHORTEST_PAUSE, parse_period
 
-    if every == "crawl" or parse_period(every) / timedelta(microseconds=1) > 2 * SHORTEST_PAUSE:
+    step = float("inf") if every == "crawl" else parse_period(every) / timedelta(microseconds=1)
+    if step > 2 * SHORTEST_PAUSE:
         return "crawl"
-    return every
+    try:
+        at = History.open(folder).slim_timeline.at
+    except HistoryError:  # there is none yet
+        return every
+    return every if not len(at) or (at.max() - at.min()) / step < MOST_PERIODS else "crawl"
 
 
 def _check_every(every: str) -> None:
@@ -167,8 +178,9 @@ def _check_every(every: str) -> None:
         raise typer.BadParameter(f"--every tells when the next cycle begins: {error}") from None
 
 
-def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
-    """One cycle in words."""
+def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | None) -> None:
+    """One cycle in words; `given`: the option that must be given again to go on with it."""
+    from recrawl.crawl.unfinished import NOT_ALONE, NOT_KEPT
     from recrawl.crawl.view import counted, failures, told
     from recrawl.models.reasons import number as rounded
 
@@ -199,5 +211,8 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int) -> None:
             markup=False,
         )
     if found["ended"] != "finished":
-        onward = "; the next crawl goes on with what was not fetched"
+        again = f" with the same {given}" if given else ""
+        onward = f"; the next crawl{again} goes on with what was not fetched"
+        if any(text.startswith((NOT_KEPT, NOT_ALONE)) for text in found["notes"]):
+            onward = ""
         screen.print(f"ended early: {found['ended']}{onward}", markup=False)

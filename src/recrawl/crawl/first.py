@@ -25,8 +25,13 @@ class FirstCrawl:
         self.history, self.frontier = history, frontier
         self._note: dict[str, Any] = {}
 
-    def begin(self, now: datetime, resume: bool) -> int:
-        """Take up what an earlier crawl from the same seeds has fetched, if it was cut short: how many pages that were."""
+    def begin(self, now: datetime, resume: bool = True, is_alone: bool = True) -> int:
+        """Take up what an earlier crawl from the same seeds has fetched, if it was cut short: how many pages that were.
+
+        Beside another crawl (not `is_alone`) nothing is taken up, and what that one noted stays.
+        """
+        if not is_alone:
+            return 0
         seeds = sorted(self.frontier.seeds)
         earlier = noted(self.history, FIRST)
         began = earlier.get("began_at")
@@ -44,7 +49,8 @@ class FirstCrawl:
     def _take_up(self, began: int) -> int:
         """Visits since then, in their order: a page was found on one that was fetched before it."""
         timeline = self.history.timeline
-        since = np.flatnonzero(timeline.at >= began)
+        is_known = timeline.outcome != Outcome.FAILED  # what failed is worth another try
+        since = np.flatnonzero((timeline.at >= began) & is_known)
         since = since[np.argsort(timeline.at[since], kind="stable")]
         page = timeline.page[since]
         words = words_of(self.history, page) if self.frontier.order.needs_words else {}

@@ -257,10 +257,15 @@ class Frontier:
             if self._busy[name] >= self.at_once:
                 self._held[name].append(entry)
                 continue
+            if self.limits.per_host is not None and self._per_host[name] >= self.limits.per_host:
+                if self._busy[name]:  # which may turn out not to count
+                    self._held[name].append(entry)
+                else:
+                    del self._open[page]
+                    self._taken.add(page)
+                continue
             del self._open[page]
             self._taken.add(page)
-            if self.limits.per_host is not None and self._per_host[name] >= self.limits.per_host:
-                continue
             self._busy[name] += 1
             self._n_under_way += 1
             self._per_host[name] += 1

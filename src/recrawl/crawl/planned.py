@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recrawl.change import notion_or_any
 from recrawl.crawl.settings import BadSetting, Options
-from recrawl.crawl.unfinished import PLAN, came_to_its_end, note_down, noted
+from recrawl.crawl.unfinished import FILE, NOT_KEPT, PLAN, came_to_its_end, note_down, noted
 from recrawl.errors import BadSource, BadUrl, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
@@ -55,12 +55,18 @@ class Planned:
         return float(sum(number for number in told if isinstance(number, int | float)))
 
 
-def planned(history: History, options: Options, now: datetime, note: Note = lambda text: None) -> Planned:
-    """What is to be fetched now. A history too short to plan from gives an empty plan, and a note why."""
+def planned(
+    history: History, options: Options, now: datetime, note: Note = lambda text: None, is_alone: bool = True
+) -> Planned:
+    """What is to be fetched now. A history too short to plan from gives an empty plan, and a note why.
+
+    Beside another crawl (not `is_alone`) nothing is gone on with, and what that one noted stays.
+    """
+    options = options if is_alone else replace(options, resume=False)
     if options.plan == "none":
         return Planned()
     if options.plan is not None:  # asked for by name, so it goes before what an earlier crawl left
-        return _from_file(history, Path(options.plan), options.resume, now, note)
+        return _from_file(history, Path(options.plan), options.resume, now, note, is_alone)
     if options.resume and (left := _left_over(history)):
         note(f"going on with plan {left.id}: {len(left.urls):,} of its pages were not fetched")
         return left
@@ -73,23 +79,25 @@ def planned(history: History, options: Options, now: datetime, note: Note = lamb
         left_out = ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items())
         note(f"nothing is planned: of {made.n_known:,} known pages {left_out or 'none was chosen'}")
         return Planned()
-    return Planned(_kept(history, made, note), made.url.to_pylist(), list(records(made)))
+    return Planned(_kept(history, made, note, is_alone), made.url.to_pylist(), list(records(made)))
 
 
-def _kept(history: History, made: Plan, note: Note) -> str | None:
+def _kept(history: History, made: Plan, note: Note, is_alone: bool) -> str | None:
     """The id under which a plan can be taken up again; None where the history takes no plan, which stops no crawl."""
     try:
         store(history, made)
-        note_down(history, PLAN, {"plan": made.id})
+        if is_alone:
+            note_down(history, PLAN, {"plan": made.id})
     except RecrawlError as error:
-        note(f"should this crawl be cut short, the next one makes a new plan, since this one cannot be kept: {error}")
+        note(f"{NOT_KEPT}, the next one makes a new plan, since this one cannot be kept: {error}")
         return None
     return made.id
 
 
 def finished(history: History, plan: Planned) -> None:
     """The crawl came to its end by itself: the next one makes a new plan."""
-    came_to_its_end(history, PLAN, {"plan": plan.id} if plan.id else plan.noted)
+    came_to_its_end(history, PLAN, {"plan": plan.id} if plan.id else {})
+    came_to_its_end(history, FILE, plan.noted)
 
 
 def read_plan(path: Path) -> Planned:
@@ -199,10 +207,10 @@ def _left_over(history: History) -> Planned | None:
     return Planned(plan, [urls[i] for i in known], [told[i] for i in known], is_resumed=True)
 
 
-def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note) -> Planned:
+def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note, is_alone: bool) -> Planned:
     """The plan of a file; if a crawl by it was cut short, the pages that nobody visited since it began."""
     plan, digest = _plan_of(path)
-    earlier = noted(history, PLAN)
+    earlier = noted(history, FILE)
     began = earlier.get("began_at")
     if resume and earlier.get("file") == digest and isinstance(began, int):
         timeline = history.slim_timeline
@@ -212,11 +220,13 @@ def _from_file(history: History, path: Path, resume: bool, now: datetime, note: 
             note(f"going on with the plan {path}: {len(left):,} of its pages were not fetched")
             urls, told = [plan.urls[i] for i in left], [plan.told[i] for i in left]
             return Planned(None, urls, told, is_resumed=True, noted=earlier)
+    if not is_alone:
+        return plan
     this = {"file": digest, "began_at": microseconds(now)}
     try:
-        note_down(history, PLAN, this)
+        note_down(history, FILE, this)
     except RecrawlError as error:
-        note(f"should this crawl be cut short, the next one fetches all of the plan again: {error}")
+        note(f"{NOT_KEPT}, the next one fetches all of the plan again: {error}")
     return replace(plan, noted=this)
 
 

@@ -15,6 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from recrawl.crawl.page_request import Ended
 from recrawl.crawl.politeness import hold_to
 from recrawl.crawl.record import reason
 from recrawl.crawl.session import Session, logger
@@ -162,6 +163,8 @@ class Robots:
         self.session.stats.inc_value("recrawl/robots_read")
         try:
             response = await download(self.crawler.engine, request)
+        except Ended:  # somebody ended the crawl: that says nothing of the host
+            raise
         except Exception as error:  # whatever went wrong, nobody allowed anything
             logger.info("no robots.txt from %s: %s", origin, error)
             kind, _, detail = reason(error).partition(": ")

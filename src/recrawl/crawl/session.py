@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -15,7 +14,7 @@ from recrawl.crawl.journal import Journal
 from recrawl.crawl.planned import Planned, finished, planned
 from recrawl.crawl.settings import Options
 from recrawl.crawl.soft404 import is_soft_404
-from recrawl.crawl.unfinished import Turn
+from recrawl.crawl.unfinished import NOT_ALONE, Turn
 from recrawl.crawl.validators import Headers, Validators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
@@ -63,20 +62,17 @@ class Session:
         """What time it is."""
         return self._clock()
 
-    def may_resume(self) -> bool:
-        """Whether to go on with a crawl that was cut short: not with one that another process is at, which is told."""
+    def is_alone(self) -> bool:
+        """Whether no other crawl is at the history; else that is told."""
         self.turn = self.turn or Turn(self.history)
         if not self.turn.is_ours:
-            self.note(
-                "another crawl into this history is under way: hosts may be asked twice as often, for the same pages"
-            )
-        return self.options.resume and self.turn.is_ours
+            self.note(f"{NOT_ALONE}: hosts may be asked twice as often, for the same pages")
+        return self.turn.is_ours
 
     def begin(self) -> Planned:
         """Plan, and learn what conditional requests need; takes a while, so it is called in a thread."""
         history = History.open(self.history.store.folder)
-        options = replace(self.options, resume=self.may_resume())
-        self.plan = planned(history, options, self.now(), self.note)
+        self.plan = planned(history, self.options, self.now(), self.note, self.is_alone())
         if self.options.conditional and self.plan.urls:
             self.validators = Validators(history)
         self.stats.set_value("recrawl/planned", len(self.plan.urls))

@@ -14,6 +14,7 @@ from recrawl.crawl.first import FirstCrawl
 from recrawl.crawl.frontier import Frontier
 from recrawl.crawl.record import unseen_failure
 from recrawl.crawl.session import Session
+from recrawl.crawl.unfinished import NOT_KEPT
 from recrawl.crawl.versions import in_thread
 from recrawl.errors import BadUrl, RecrawlError
 from recrawl.history import History
@@ -69,9 +70,9 @@ class SeedSpider(scrapy.Spider):
         session = Session.of(self.crawler)
         self.first = FirstCrawl(History.open(session.history.store.folder), self.frontier)
         try:
-            n_before = await in_thread(self.first.begin, session.now(), session.may_resume())
+            n_before = await in_thread(self.first.begin, session.now(), session.options.resume, session.is_alone())
         except RecrawlError as error:
-            session.note(f"should this crawl be cut short, the next one begins anew: {error}")
+            session.note(f"{NOT_KEPT}, the next one begins anew: {error}")
             n_before = 0
         self.frontier.renewing = self._renew  # type: ignore[method-assign]
         if n_before:

@@ -15,8 +15,11 @@ from recrawl.history import History
 if sys.platform != "win32":  # where nobody is warned
     import fcntl
 
+#: How notes begin that tell that the next crawl cannot go on with this one.
+NOT_KEPT, NOT_ALONE = "should this crawl be cut short", "another crawl into this history is under way"
 LOCK = "crawl.lock"  #: held by a crawl as long as it runs
-PLAN, FIRST = "crawl.json", "first-crawl.json"  #: the notes of crawls by a plan, and of those outwards from seeds
+#: The notes of crawls by a plan made then, by one from a file, and outwards from seeds.
+PLAN, FILE, FIRST = "crawl.json", "file-crawl.json", "first-crawl.json"
 
 
 def noted(history: History, name: str) -> dict[str, Any]:
