@@ -102,7 +102,9 @@ def best_rows(page: Ints, at: Ints, rank: Callable[[], Ints]) -> Ints:
     >>> best_rows(np.array([7, 5, 7]), np.array([1, 1, 1]), lambda: np.array([0, 0, 9]))
     array([1, 2])
     """
-    order: Ints = np.lexsort((at, page))
+    order: Ints = np.argsort(page, kind="stable")  # visits are mostly appended as they were made
+    if ((page[order[1:]] == page[order[:-1]]) & (at[order[1:]] < at[order[:-1]])).any():
+        order = np.lexsort((at, page))
     page, at = page[order], at[order]
     repeated = (page[1:] == page[:-1]) & (at[1:] == at[:-1])
     if repeated.any():

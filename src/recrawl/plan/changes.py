@@ -96,14 +96,14 @@ def _fits(days: Floats, changed: NDArray[np.bool_]) -> tuple[NDArray[np.float32]
     return np.concatenate([-expected, any_change]).astype(np.float32), which + changed * len(lengths)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add(fit: NDArray[np.float32], page: Ints, rows: NDArray[np.float32], which: Ints) -> None:
     for i in range(len(page)):
         for rate in range(rows.shape[1]):
             fit[page[i], rate] += rows[which[i], rate]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _mixed(fit: NDArray[np.float32], shares: Floats, probability: Floats, which: Ints) -> Floats:
     """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
     mixed = np.empty(len(fit))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -186,12 +187,11 @@ def survey(
     learning: tuple[Learning, ...] = (expectation, changes, policy)
     if isinstance(policy, ForBoth):  # it learns just this by itself
         expectation, changes, learning = policy.links_, policy.changes_, (policy,)
-    for cycle in range(world.n_cycles + 1):
-        found = crawler.visit_recorded() if cycle else crawler.first
-        for one in learning:
-            one.observe(found.visits)
-        gained = found.visits.page[found.visits.n_new_since > 0]
-        last_change[gained] = world.time[cycle]
+    with ThreadPoolExecutor(len(learning)) as threads:  # none knows of the others
+        for cycle in range(world.n_cycles + 1):
+            visits = (crawler.visit_recorded() if cycle else crawler.first).visits
+            list(threads.map(lambda one, visits=visits: one.observe(visits), learning))
+            last_change[visits.page[visits.n_new_since > 0]] = world.time[cycle]
     # Cycles end later than most of their visits: what a page waited counts from its own.
     timeline = history.slim_timeline
     last_visit = timeline.at[timeline.page_start[1:] - 1][np.searchsorted(timeline.pages, world.page)]
