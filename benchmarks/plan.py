@@ -46,6 +46,22 @@ def run(n_pages: int = A_MILLION) -> Iterator[Row]:
         shutil.rmtree(folder)
 
 
+def with_many_links(n_pages: int = A_MILLION) -> Iterator[Row]:
+    """`recrawl plan` by expected-harvest where pages have nearly a hundred links."""
+    with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
+        history = History.create(f"{folder}/history")
+        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False, links_per_page=53.0)):
+            history.append(batch)
+        million = len(history.slim_timeline.sets.links) / 1e6
+        at = ["--history", f"{folder}/history"]
+        del history
+        plan = ["plan", "--budget", "5000", "--policy", "expected-harvest", "--format", "urls", "--dry-run", *at]
+        seconds = min(_timed(plan), _timed(plan))  # the first one may have to wait for the disk
+    what = f"plan: expected-harvest, {n_pages:,} pages × {ROUNDS} visits, {million:.1f} million links"
+    is_whole, limit = n_pages == A_MILLION, LIMITS["expected-harvest"]
+    yield Row(what, seconds, "s", f"< {limit}" if is_whole else "", seconds < limit if is_whole else None)
+
+
 def _timed(command: list[str]) -> float:
     started = time.perf_counter()
     subprocess.run([sys.executable, "-m", "recrawl.cli", *command], check=True, stdout=subprocess.DEVNULL)
