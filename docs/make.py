@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -23,13 +25,22 @@ def render() -> str:
     """The page: for every command its help and a table of its options."""
     group = typer.main.get_command(app)
     parts = ["# Commands\n", "Made by `make docs` from the commands' own help.\n"]
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
+    for name, command in leaves(group):
         parts.append(f"## recrawl {name}\n")
         parts.append((command.help or "").strip() + "\n")
         parts.append("| option | meaning | default |\n|---|---|---|")
         parts += [row(parameter) for parameter in command.params if parameter.name != "help"]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def leaves(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name; of those that have commands below them, these."""
+    for name, command in group.commands.items():
+        if getattr(command, "commands", None):
+            yield from leaves(command, f"{before}{name} ")
+        else:
+            yield before + name, command
 
 
 def row(parameter: object) -> str:

@@ -70,11 +70,13 @@ class Store:
     def create(cls, folder: Path) -> Store:
         """Make the tables where they are missing; safe when several processes do so at once."""
         if folder.exists() and not folder.is_dir():
-            raise HistoryError(f"{folder} is a file; a history is a directory. Name another one with --history DIR.")
+            raise HistoryError(
+                f"{folder} is a file; a history is a directory. Name another one with --history DIR or RECRAWL_HISTORY."
+            )
         try:
             if folder.is_dir() and not (folder / MARKER).exists() and any(_foreign(folder)):
                 raise HistoryError(
-                    f"{folder} holds other files and is no history. Name another directory with --history DIR."
+                    f"{folder} holds other files and is no history. Name another directory with --history DIR or RECRAWL_HISTORY."
                 )
             folder.mkdir(parents=True, exist_ok=True)
             for name, schema in TABLES.items():
