@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, without_empty_columns
@@ -156,3 +157,16 @@ def test_columns_hardly_known_are_held_constant_and_names_are_kept():
     for model in (BoostedRegressor(max_iter=1), BoostedClassifier(max_iter=1)):
         assert model.fit(frame, [0, 1]).feature_names_in_.tolist() == ["known", "empty"]
     assert np.isnan(frame["empty"]).all()
+
+
+def test_no_count_is_expected_above_the_largest_that_was_taught() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.exponential(1.0, size=(3000, 3))
+    y = rng.poisson(np.exp(np.minimum(x.sum(axis=1), 6)))
+    model = PoissonCounts(learning_rate=1.0, max_iter=300, min_samples_leaf=1).fit(x, y)  # made to overshoot
+    plain = HistGradientBoostingRegressor(
+        loss="poisson", learning_rate=1.0, max_iter=300, min_samples_leaf=1, early_stopping=False
+    ).fit(x, y)
+    far = rng.exponential(3.0, size=(3000, 3))
+    assert plain.predict(far).max() > y.max()
+    assert model.predict(far).max() == y.max()

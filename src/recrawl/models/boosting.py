@@ -34,18 +34,24 @@ def _unless_equal(sample_weight: Any) -> Any:
 
 
 class BoostedRegressor(HistGradientBoostingRegressor):  # type: ignore[misc]  # scikit-learn has no types
-    """`HistGradientBoostingRegressor` that leaves aside the columns in which (nearly) nothing is known."""
+    """`HistGradientBoostingRegressor` that leaves aside the columns in which (nearly) nothing is known.
+
+    On the logarithmic scale of counts many trees that each correct a little can add up to millions of links for a page unlike all
+    that were seen. So no row is expected to have more than the largest count that was taught.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Grow the trees."""
         with _threads(y):
             super().fit(without_empty_columns(X), y, _unless_equal(sample_weight))
+        self.most_ = float(np.max(y))
         return self
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The expected value of every row."""
         with _threads(X):
-            return super().predict(X)
+            expected = super().predict(X)
+        return np.minimum(expected, getattr(self, "most_", np.inf)) if self.loss == "poisson" else expected
 
 
 class BoostedClassifier(HistGradientBoostingClassifier):  # type: ignore[misc]  # scikit-learn has no types
