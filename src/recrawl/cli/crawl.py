@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from recrawl.cli.common import ANY, JsonOption, console, note, print_json
-from recrawl.cli.crawl_options import FirstCrawlOptions, PoliteOptions
+from recrawl.cli.crawl_options import FetchOptions, FirstCrawlOptions, PoliteOptions
 from recrawl.cli.grouped import with_options
 from recrawl.cli.planning import Asked, BudgetOption
 from recrawl.errors import RecrawlError
@@ -27,25 +27,9 @@ def crawl(
     asked: Asked,
     polite: PoliteOptions,
     first: FirstCrawlOptions,
+    fetch: FetchOptions,
     budget: BudgetOption = "10%",
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles, one after the other.")] = 1,
-    warc: Annotated[
-        str | None, typer.Option("--warc", metavar="DIR", help="Also write all responses to WARC files there.")
-    ] = None,
-    plan: Annotated[
-        str | None,
-        typer.Option("--plan", metavar="FILE", help="Fetch this plan, or these URLs, instead of making one."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="First go on with a crawl that was cut short.")
-    ] = True,
-    conditional: Annotated[
-        bool, typer.Option("--conditional/--no-conditional", help="Ask for pages only if they changed.")
-    ] = True,
-    hints: Annotated[bool, typer.Option("--hints/--no-hints", help="Read sitemaps and feeds.")] = True,
-    allow_loopback: Annotated[
-        bool, typer.Option("--allow-loopback", help="Also fetch from this machine; for tests.")
-    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Fetch the next pages politely and record what they show: one cycle, or one after the other.
@@ -64,36 +48,8 @@ def crawl(
     from recrawl.history.store import check_format
     from recrawl.panel import parse_period
 
-    _check_every(asked.every)
-    if plan is not None and first.seeds:
-        raise typer.BadParameter("--seeds begins a first crawl, --plan fetches a plan: give one of them")
-    if warc is not None and Path(warc).exists() and not Path(warc).is_dir():
-        raise typer.BadParameter(f"--warc {warc}: that is a file; name a directory")
-    if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings:
-        raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
-    asked.check()
-    _check_files(asked.policy, asked.model, plan)
-    settings = {
-        "RECRAWL_HISTORY": asked.history,
-        "RECRAWL_BUDGET": budget,
-        "RECRAWL_GOAL": asked.goal.value,
-        "RECRAWL_CHANGE": asked.change or ANY,
-        "RECRAWL_POLICY": asked.policy,
-        "RECRAWL_FAVOUR": asked.favour.value if asked.favour else None,
-        "RECRAWL_MODEL": asked.model,
-        "RECRAWL_PER_HOST": asked.per_host,
-        "RECRAWL_PER_SITE": asked.per_site,
-        "RECRAWL_MIN_GAP": asked.min_gap,
-        "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
-        "RECRAWL_EVERY": _rounds(asked.every, asked.history),
-        "RECRAWL_PLAN": plan,
-        "RECRAWL_RETRY_GONE": asked.retry_gone,
-        "RECRAWL_RESUME": resume,
-        "RECRAWL_CONDITIONAL": conditional,
-        "RECRAWL_HINTS": hints,
-        "RECRAWL_WARC": warc,
-        "RECRAWL_ALLOW_LOOPBACK": allow_loopback,
-    }
+    _check(asked, first, fetch)
+    plan, settings = fetch.plan, _settings(asked, budget) | fetch.settings()
     frontier = first.frontier(asked.per_host, polite.host_at_once)
     if frontier is None and plan is None:
         check_format(Path(asked.history))  # a plan is made from what was crawled before
@@ -128,6 +84,38 @@ def crawl(
     _check_any_came([told(stats) for stats in outcome.cycles])
 
 
+def _check(asked: Asked, first: FirstCrawlOptions, fetch: FetchOptions) -> None:
+    """What can be known to be wrong before anything is fetched."""
+    _check_every(asked.every)
+    if fetch.plan is not None and first.seeds:
+        raise typer.BadParameter("--seeds begins a first crawl, --plan fetches a plan: give one of them")
+    if fetch.warc is not None and Path(fetch.warc).exists() and not Path(fetch.warc).is_dir():
+        raise typer.BadParameter(f"--warc {fetch.warc}: that is a file; name a directory")
+    if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings:
+        raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
+    asked.check()
+    _check_files(asked.policy, asked.model, fetch.plan)
+
+
+def _settings(asked: Asked, budget: str) -> dict[str, Any]:
+    """What is asked for of the plan, as the add-on takes it."""
+    return {
+        "RECRAWL_HISTORY": asked.history,
+        "RECRAWL_BUDGET": budget,
+        "RECRAWL_GOAL": asked.goal.value,
+        "RECRAWL_CHANGE": asked.change or ANY,
+        "RECRAWL_POLICY": asked.policy,
+        "RECRAWL_FAVOUR": asked.favour.value if asked.favour else None,
+        "RECRAWL_MODEL": asked.model,
+        "RECRAWL_PER_HOST": asked.per_host,
+        "RECRAWL_PER_SITE": asked.per_site,
+        "RECRAWL_MIN_GAP": asked.min_gap,
+        "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
+        "RECRAWL_EVERY": _rounds(asked.every, asked.history),
+        "RECRAWL_RETRY_GONE": asked.retry_gone,
+    }
+
+
 def _check_any_came(cycles: list[dict[str, Any]]) -> None:
     """A crawl that asked for pages and got none has failed."""
     came = sum(one[kind] for one in cycles for kind in ("fetched", "not_modified", "gone", "redirects"))
@@ -137,7 +125,7 @@ def _check_any_came(cycles: list[dict[str, Any]]) -> None:
 
 
 def _check_files(policy: str | None, model: str | None, plan: str | None) -> None:
-    """What can be known to be wrong before anything is fetched."""
+    """What is named must be there."""
     from recrawl.cli.policy_options import made_policies
     from recrawl.crawl.planned import read_plan
 

@@ -1,10 +1,10 @@
-"""Options of ``recrawl crawl``: how a first crawl goes, and how polite crawls are."""
+"""Options of ``recrawl crawl``: what is fetched, how a first crawl goes, and how polite crawls are."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,6 +70,33 @@ class PoliteOptions:
         return Manners(
             self.user_agent, self.delay, self.host_at_once, self.at_once, self.timeout, self.max_bytes, seconds
         )
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """What is fetched, how it is asked for, and what is kept of it."""
+
+    warc: Annotated[
+        str | None, typer.Option("--warc", metavar="DIR", help="Also write all responses to WARC files there.")
+    ] = None
+    plan: Annotated[
+        str | None,
+        typer.Option("--plan", metavar="FILE", help="Fetch this plan, or these URLs, instead of making one."),
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="First go on with a crawl that was cut short.")
+    ] = True
+    conditional: Annotated[
+        bool, typer.Option("--conditional/--no-conditional", help="Ask for pages only if they changed.")
+    ] = True
+    hints: Annotated[bool, typer.Option("--hints/--no-hints", help="Read sitemaps and feeds.")] = True
+    allow_loopback: Annotated[
+        bool, typer.Option("--allow-loopback", help="Also fetch from this machine; for tests.")
+    ] = False
+
+    def settings(self) -> dict[str, Any]:
+        """As the add-on takes them."""
+        return {f"RECRAWL_{name.upper()}": value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
