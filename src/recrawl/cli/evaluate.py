@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import evaluate_experts, evaluate_updates
+from recrawl.cli import evaluate_experts, evaluate_outlinks, evaluate_updates
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
@@ -16,27 +16,19 @@ from recrawl.cli.common import (
     SeedOption,
     checked_rounds,
     chosen,
-    console,
-    note,
-    open_history,
-    print_json,
-    steps,
 )
 from recrawl.cli.evaluate_experts import ExpertOptions
+from recrawl.cli.evaluate_outlinks import OutlinkOptions
 from recrawl.cli.evaluate_updates import UpdateOptions
 from recrawl.cli.grouped import with_options
 
 METHODS = ("outlinks", "history-aware", "experts")
 #: The options that not every method takes.
 OWN = {
-    "outlinks": (
-        "min_share", "rounds", "links", "parts", "split", "quick", "repeat", "papers_rate", "trees", "related", "neighbours",
-        "trusted",
-    ),
+    "outlinks": ("min_share", "parts", *(field.name for field in fields(OutlinkOptions))),
     "history-aware": tuple(field.name for field in fields(UpdateOptions)),
     "experts": ("min_share", "parts", *(field.name for field in fields(ExpertOptions))),
-}  # fmt: skip
-PARTS = "features, history, importance, correlation, maps, rankings, counts"
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -83,41 +75,15 @@ def evaluate(
             help="Keep pages seen in at least this share of the rounds. Default: 1, for experts 0.5.",
         ),
     ] = None,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=2, help="Use the last so many rounds; the papers have 10.")
-    ] = 10,
-    links: Annotated[
-        str, typer.Option("--links", help="internal, external, all, or several with commas.")
-    ] = "internal,external",
     parts: Annotated[
         str | None,
-        typer.Option("--parts", help=f"What to evaluate: {PARTS}; of experts: {evaluate_experts.PARTS}. Default: all."),
-    ] = None,
-    split: Annotated[
-        str,
         typer.Option(
-            "--split", help="'pages': the papers' random quarter; 'time': learn from past rounds, predict the last."
+            "--parts",
+            help=f"What to evaluate: {evaluate_outlinks.PARTS}; of experts: {evaluate_experts.PARTS}. Default: all.",
         ),
-    ] = "pages",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="The papers' tuned settings instead of a cross-validation for each model.")
-    ] = False,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with other seeds.")] = 3,
-    papers_rate: Annotated[
-        bool,
-        typer.Option(
-            "--papers-rate",
-            help="Rates of related pages that include the predicted round, as in the papers: they leak.",
-        ),
-    ] = False,
-    trees: Annotated[int | None, typer.Option("--trees", min=1, help="At most so many trees, to look quickly.")] = None,
-    related: Annotated[int, typer.Option("--related", min=1, help="Related pages of each page.")] = 30,
-    neighbours: Annotated[str, typer.Option("--neighbours", help="auto, exact or approximate.")] = "auto",
-    trusted: Annotated[
-        list[str] | None,
-        typer.Option("--trusted", metavar="URL", help="A page or host that TrustRank starts from; repeat it."),
     ] = None,
     *,
+    learnt: OutlinkOptions,
     updated: UpdateOptions,
     watched: ExpertOptions,
     seed: SeedOption = 0,
@@ -148,49 +114,9 @@ def evaluate(
         asked = watched.settings(every or "1d", parts, 0.5 if min_share is None else min_share, seed)
         evaluate_experts.run(history, as_of, asked, out, json)
         return
-    from recrawl.experiments.outlinks import evaluate as run
-    from recrawl.experiments.settings import PARTS as KNOWN
-    from recrawl.experiments.settings import SPLITS, Settings
-    from recrawl.panel import build
-    from recrawl.targets import LINKS
-
-    settings = Settings(
-        links=chosen("--links", links, LINKS),
-        parts=chosen("--parts", parts, KNOWN) if parts is not None else KNOWN,
-        split=chosen("--split", split, SPLITS)[0],
-        seeds=tuple(range(seed, seed + repeat)),
-        quick=quick,
-        papers_rate=papers_rate,
-        trees=trees,
-    )
-    method = chosen("--neighbours", neighbours, ("auto", "exact", "approximate"))[0]
-    opened = open_history(history, as_of)
-    with steps("what was new in each round") as on_step:
-        panel = build(opened, every or "crawl", 0.0)
-        panel = panel.window(max(0, panel.shape[1] - rounds), panel.shape[1], 1.0 if min_share is None else min_share)
-        found = run(opened, panel, settings, on_step, k=related, method=method, trusted=trusted)
-        if out:
-            from recrawl.experiments.outlinks_page import write_outlinks_page
-
-            write_outlinks_page(out, found)
-    for line in found.notes:
-        note(line)
-    if json:
-        print_json({"part": "about", **found.about()})
-        for part, rows in found.rows.items():
-            for row in rows:
-                print_json({"part": part, **row})
-        return
-    from rich.text import Text
-
-    from recrawl.experiments.outlinks_tables import scope, tables
-
-    screen = console()
-    screen.print(Text(scope(found)))
-    for table in tables(found):
-        screen.print(table)
-    if out:
-        screen.print(Text(f"all of it with plots: {out}"))
+    settings = learnt.settings(parts, seed)
+    share = 1.0 if min_share is None else min_share
+    evaluate_outlinks.run(history, as_of, learnt, settings, every or "crawl", share, out, json)
 
 
 def _refuse_options_of_others(context: typer.Context, method: str) -> None:
