@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,22 @@ class Found:
     cycles: Ints  # the same in cycles
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What some pages show in a cycle to a crawler that knows what it knows. One entry a page, but for `found`."""
+
+    cycle: int
+    page: Ints
+    shows: NDArray[np.int32]
+    changed: NDArray[np.int8]
+    n_new_since: NDArray[np.int32]
+    updated: NDArray[np.int8]
+    shown: LinkLists
+    new: LinkLists
+    found: NDArray[np.int32]  # every new link once
+    text: NDArray[np.int32] | None
+
+
 class Crawler:
     """Visits pages of a world, cycle by cycle; what it does not visit it does not see.
 
@@ -38,30 +56,40 @@ class Crawler:
         self.version = np.full(world.n_pages, -1, np.int64)
         self.read_anew: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
         self.on_page = PageLinks()
-        self.first = self._visit(np.arange(world.n_pages), recorded_only=True)
+        self.first = self._told(self._see_recorded(0))
 
     def visit(self, page: Ints) -> Found:
         """Go on to the next cycle and visit these pages."""
-        self.cycle += 1
-        return self._visit(np.sort(page))
+        return self._told(self._see(self.cycle + 1, np.sort(page)))
 
     def visit_recorded(self) -> Found:
         """Go on to the next cycle and make the visits that were made then, successful or not."""
-        self.cycle += 1
-        return self._visit(np.arange(self.world.n_pages), recorded_only=True)
+        return self._told(self._see_recorded(self.cycle + 1))
 
-    def _visit(self, page: Ints, recorded_only: bool = False) -> Found:
-        world, now = self.world, self.cycle
-        at = moment(int(world.time[now]))
-        shows = world.shows[now][page]
-        if recorded_only:
-            page, shows = page[shows != NOTHING], shows[shows != NOTHING]
+    def recorded(self) -> Iterator[Found]:
+        """The first crawl, and the visits of every cycle after it as they were made.
+
+        While the caller learns from one cycle the next is looked at: meanwhile the crawler must not be asked for anything else.
+        """
+        yield self.first
+        with ThreadPoolExecutor(1) as ahead:
+            coming = ahead.submit(self._see_recorded, 1) if self.world.n_cycles else None
+            while coming is not None:
+                seen = coming.result()
+                is_last = seen.cycle == self.world.n_cycles
+                coming = None if is_last else ahead.submit(self._see_recorded, seen.cycle + 1)
+                yield self._told(seen)
+
+    def _see_recorded(self, cycle: int) -> Seen:
+        return self._see(cycle, np.flatnonzero(self.world.shows[cycle] != NOTHING))
+
+    def _see(self, now: int, page: Ints) -> Seen:
+        """What these pages show in a cycle; from now on it is known."""
+        world, shows = self.world, self.world.shows[now][page]
         answered = shows >= 0
-        number = np.where(answered, shows, 0)
         self.read_anew |= world.is_baseline[now]
-        shown = LinkLists(*_lists(world.sets.start, world.sets.links, number, answered))
-        unknown = _unknown(shown.start, shown.links, self.known)
-        new = LinkLists(*unknown)
+        shown = LinkLists(*_lists(world.sets.start, world.sets.links, np.where(answered, shows, 0), answered))
+        new = LinkLists(*_unknown(shown.start, shown.links, self.known))
         found = _learn(new.links, self.known)
         before, version, last_version = self.copy[page], world.version[now][page], self.version[page]
         version = np.where(shows == NOTHING, -1, version)  # nobody looked: it is only carried forward
@@ -75,29 +103,37 @@ class Crawler:
         updated = np.full(len(page), -1, np.int8)
         if self.with_updates:
             updated[comparable] = (self.on_page.add(page, shown.start, shown.links) > 0)[comparable]
+        self.copy[page[answered]] = shows[answered]
+        self.version[page[is_seen & (version >= 0)]] = version[is_seen & (version >= 0)]
+        text = None if world.text is None else np.where(is_seen, world.text[now][page], -1).astype(np.int32)
+        return Seen(now, page, shows, changed, n_new_since.astype(np.int32), updated, shown, new, found, text)
+
+    def _told(self, seen: Seen) -> Found:
+        """Note visits, and tell of them."""
+        world, now, page, shows = self.world, seen.cycle, seen.page, seen.shows
+        self.cycle = now
+        at = moment(int(world.time[now]))
         visits = Visits(
             at=at,
             page=page,
             age_hours=self.pages.age_hours(at)[page],
             is_first=self.pages.n_visits[page] == 0,
-            answered=answered,
+            answered=shows >= 0,
             gone=shows == GONE,
             failed=(shows == FAILED) | (shows == NOTHING),
-            changed=changed,
-            n_new_since=n_new_since.astype(np.int32),
-            updated=updated,
-            shown=shown,
-            new=new,
-            n_found=len(found),
-            text=None if world.text is None else np.where(is_seen, world.text[now][page], -1).astype(np.int32),
+            changed=seen.changed,
+            n_new_since=seen.n_new_since,
+            updated=seen.updated,
+            shown=seen.shown,
+            new=seen.new,
+            n_found=len(seen.found),
+            text=seen.text,
         )
         self.pages.note(visits)
-        self.copy[page[answered]] = shows[answered]
-        self.version[page[is_seen & (version >= 0)]] = version[is_seen & (version >= 0)]
-        published = world.time[np.maximum(world.first_shown[found], 0)]
-        ages = (world.time[now] - published) / 3.6e9
-        counted = world.first_shown[found] > 0
-        return Found(visits, ages[counted], now - world.first_shown[found][counted])
+        first_shown = world.first_shown[seen.found]
+        counted = first_shown > 0
+        ages = (world.time[now] - world.time[first_shown[counted]]) / 3.6e9
+        return Found(visits, ages, now - first_shown[counted])
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""
@@ -152,7 +188,7 @@ class PageLinks:
         return fresh
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _lists(set_start, set_links, number, use):  # type: ignore[no-untyped-def]
     """The chosen lists below each other; an empty one where it is not to be used."""
     start = np.zeros(len(number) + 1, np.int64)
@@ -165,7 +201,7 @@ def _lists(set_start, set_links, number, use):  # type: ignore[no-untyped-def]
     return start, links
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _unknown(start, links, known):  # type: ignore[no-untyped-def]
     fresh = np.zeros(len(start), np.int64)
     kept = np.empty(len(links), np.int32)
@@ -179,7 +215,7 @@ def _unknown(start, links, known):  # type: ignore[no-untyped-def]
     return fresh, kept[:n].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _learn(links, known):  # type: ignore[no-untyped-def]
     """Every link once, in the order of first sight; from now on they are known."""
     found = np.empty(len(links), np.int32)
@@ -192,7 +228,7 @@ def _learn(links, known):  # type: ignore[no-untyped-def]
     return found[:n].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _n_missing(start, links, set_start, set_links, older):  # type: ignore[no-untyped-def]
     """How many links of each list are not in the older one, both ascending; -1 where there is none to compare with."""
     missing = np.full(len(older), -1, np.int64)
@@ -207,7 +243,7 @@ def _n_missing(start, links, set_start, set_links, older):  # type: ignore[no-un
     return missing
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _insert(keys, page, start, links):  # type: ignore[no-untyped-def]
     fresh = np.zeros(len(page), np.int64)
     for i in range(len(page)):
@@ -220,7 +256,7 @@ def _insert(keys, page, start, links):  # type: ignore[no-untyped-def]
     return fresh
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _rehash(keys, bigger):  # type: ignore[no-untyped-def]
     for key in keys:
         if key != -1:

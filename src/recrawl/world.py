@@ -21,7 +21,7 @@ from recrawl.panel import build as build_panel
 from recrawl.panel import rounds_of
 from recrawl.policies.base import Flags, Ints, LinkLists, Pages
 from recrawl.visits import Outcome
-from recrawl.world_kernels import first_cycles, numbered
+from recrawl.world_kernels import first_cycles, numbered, other_servers
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -295,13 +295,24 @@ def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:
     >>> [part.tolist() for part in hosts_and_sites(pa.array(["https://a.e.org/", "https://b.e.org/x", "http://a.e.org:8/?y=/"]))]
     [[0, 1, 0], [0, 0, 0]]
     """
-    # What stands between the second and the third slash, once for all pages that have it: patterns are slow.
-    servers = pc.list_element(pc.split_pattern(url, "/", max_splits=3), 2).dictionary_encode()
-    names = pc.replace_substring_regex(servers.dictionary, r"^(?:[^@]*@)?(\[[^\]]*\]|[^:?#]*).*$", r"\1")
+    # What stands between the second and the third slash, once for all pages in a row that have it: patterns are slow.
+    is_other = _other_servers(url)
+    servers = pc.list_element(pc.split_pattern(url.filter(pa.array(is_other)), "/", max_splits=3), 2)
+    names = pc.replace_substring_regex(servers, r"^(?:[^@]*@)?(\[[^\]]*\]|[^:?#]*).*$", r"\1")
     hosts = names.dictionary_encode()
-    host = _indices(hosts)[_indices(servers)]
+    host = _indices(hosts)[np.cumsum(is_other) - 1]
     sites = pa.array([urls.site(name) for name in hosts.dictionary.to_pylist()], pa.string()).dictionary_encode()
     return host, _indices(sites)[host] if len(host) else host
+
+
+def _other_servers(url: pa.Array) -> Flags:
+    """Which URLs are of another server than the one before."""
+    if not len(url):
+        return np.zeros(0, np.bool_)
+    _, offsets, text = url.buffers()
+    start = np.frombuffer(offsets, np.int32)[url.offset : url.offset + len(url) + 1]
+    other: Flags = other_servers(np.frombuffer(text, np.uint8), start)
+    return other
 
 
 def _indices(encoded: pa.DictionaryArray) -> Ints:

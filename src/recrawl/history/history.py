@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import Ints
+from recrawl.history.names import look_up
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import VISITS, Batch
@@ -94,12 +94,13 @@ class History:
             return self.timeline
 
     def _built(self, columns: list[str] | None = None) -> Timeline:
-        rows = self.store.read("visits", columns, self._until())  # first: what a visit shows is written before it
+        rows = self.store.read("visits", columns, self._when())  # first: what a visit shows is written before it
         with ThreadPoolExecutor(1) as other:  # links are read while visits are put in order
-            sets = other.submit(lambda: LinkSets.from_table(self.store.read("link_sets")))
+            sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result())
 
-    def _until(self) -> ds.Expression | None:
+    def _when(self) -> ds.Expression | None:
+        """Which visits belong to it; None: all."""
         if self.until is None:
             return None
         return ds.field("at") <= pa.scalar(self.until.astimezone(UTC), VISITS.field("at").type)
@@ -111,9 +112,7 @@ class History:
 
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
-        wanted = pc.unique(pa.array(ids))
-        table = self.store.read("urls", ["id", "url"], pc.is_in(ds.field("id"), wanted))
-        return table["url"].combine_chunks().take(pc.index_in(pa.array(ids), table["id"].combine_chunks()))
+        return self.store.scan("urls", partial(look_up, np.asarray(ids, np.int64)))
 
     def n_traps(self) -> int:
         """How many of the URLs seen look like crawler traps."""

@@ -51,6 +51,16 @@ class KnownIds:
         return found
 
 
+def distinct(ids: Ints) -> Ints:
+    """Every id once, ascending. For millions of them many times as fast as `np.unique`, which hashes.
+
+    >>> distinct(np.array([5, 3, 5]))
+    array([3, 5])
+    """
+    ascending = np.sort(ids)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ids)]]
+
+
 def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
     """`Outcome.of` for many."""
     table = np.array([Outcome.of(code) for code in range(1000)], np.int8)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from recrawl import __version__
 from recrawl.errors import HistoryError
 from recrawl.history.keys import MAX_RUNS, Ints, KnownIds, best_rows, precedence
+from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
 
@@ -100,10 +101,17 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they stand on disk."""
+        return self._read(
+            name, lambda files: ds.dataset(files, schema=_WIDE[name]).to_table(columns=columns, filter=where)
+        )
+
+    def scan(self, name: str, work: Callable[[list[RowGroup]], T]) -> T:
+        """What the work makes of the row groups of a table; it begins anew should a compaction replace them meanwhile."""
+        return self._read(name, lambda files: work(row_groups(files)))
+
+    def _read(self, name: str, work: Callable[[list[str]], T]) -> T:
         try:
-            return _despite_compaction(
-                lambda: ds.dataset(self.files(name), schema=_WIDE[name]).to_table(columns=columns, filter=where)
-            )
+            return _despite_compaction(lambda: work(self.files(name)))
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
                 f"cannot read the table {self.folder / name}: {_first_line(error)}. If files of it are damaged or missing, "

@@ -7,6 +7,7 @@ with its last known copy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.history.keys import Ints, best_rows, outcomes, precedence
+from recrawl.history.row_groups import RowGroup, side_by_side
 from recrawl.history.schema import VISITS
 from recrawl.visits import Outcome
 
@@ -34,16 +36,29 @@ class LinkSets:
     @classmethod
     def from_table(cls, table: pa.Table) -> LinkSets:
         """The sets of a `link_sets` table, in its order."""
-        lists = table["links"].combine_chunks() if table.num_rows else pa.array([], pa.list_(pa.int64()))
-        lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        start = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=start[1:])
-        return cls(
-            table["digest"].to_numpy(),
-            start,
-            lists.flatten().to_numpy(),
-            table["n_internal"].to_numpy().astype(np.int64),
-        )
+        return cls._from_parts([table], table.num_rows, sum(len(part.values) for part in table["links"].chunks))
+
+    @classmethod
+    def from_groups(cls, groups: Sequence[RowGroup]) -> LinkSets:
+        """The same, read bit by bit into one array: nowhere does memory grow faster than with links."""
+        parts = side_by_side(lambda group: group.read(["digest", "n_internal", "links"]), groups)
+        n_rows, n_values = (group.n_rows for group in groups), (group.n_values("links") for group in groups)
+        return cls._from_parts(parts, sum(n_rows), sum(n_values))
+
+    @classmethod
+    def _from_parts(cls, parts: Iterable[pa.Table], n_sets: int, most_links: int) -> LinkSets:
+        digest, n_internal = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
+        start, links = np.zeros(n_sets + 1, np.int64), np.empty(most_links, np.int64)
+        n = 0
+        for part in parts:
+            here = slice(n, n + part.num_rows)
+            digest[here], n_internal[here] = part["digest"].to_numpy(), part["n_internal"].to_numpy()
+            for lists in part["links"].chunks:
+                lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+                start[n + 1 : n + 1 + len(lists)] = start[n] + np.cumsum(lengths)
+                n += len(lists)
+                links[start[n] - lengths.sum() : start[n]] = lists.flatten().to_numpy()
+        return cls(digest, start, links[: start[n]], n_internal)
 
     def find(self, digests: Ints, known: NDArray[np.bool_]) -> Ints:
         """The set of each digest, -1 where it is not known."""

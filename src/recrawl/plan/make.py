@@ -188,8 +188,8 @@ def survey(
     if isinstance(policy, ForBoth):  # it learns just this by itself
         expectation, changes, learning = policy.links_, policy.changes_, (policy,)
     with ThreadPoolExecutor(len(learning)) as threads:  # none knows of the others
-        for cycle in range(world.n_cycles + 1):
-            visits = (crawler.visit_recorded() if cycle else crawler.first).visits
+        for cycle, found in enumerate(crawler.recorded()):
+            visits = found.visits
             list(threads.map(lambda one, visits=visits: one.observe(visits), learning))
             last_change[visits.page[visits.n_new_since > 0]] = world.time[cycle]
     # Cycles end later than most of their visits: what a page waited counts from its own.

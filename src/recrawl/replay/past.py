@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +11,8 @@ import pyarrow.dataset as ds
 
 from recrawl.change import Notion
 from recrawl.errors import NotEnoughData
-from recrawl.history import History, LinkSets, Timeline
+from recrawl.history import History, Timeline
 from recrawl.history.schema import VISITS
-from recrawl.history.timeline import build
 from recrawl.panel import rounds_of
 from recrawl.world import World, record
 
@@ -77,14 +75,7 @@ class _Since(History):
         super().__init__(history.store, history.until)
         self.since = since
 
-    @cached_property
-    def timeline(self) -> Timeline:
-        """The visits from that moment on."""
-
-        def time(moment: datetime) -> pa.Scalar:
-            return pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
-
-        where = ds.field("at") >= time(self.since)
-        if self.until is not None:
-            where = where & (ds.field("at") <= time(self.until))
-        return build(self.store.read("visits", where=where), LinkSets.from_table(self.store.read("link_sets")))
+    def _when(self) -> ds.Expression | None:
+        from_then = ds.field("at") >= pa.scalar(self.since.astimezone(UTC), VISITS.field("at").type)
+        until = super()._when()
+        return from_then if until is None else from_then & until

@@ -141,12 +141,12 @@ def test_hits_and_chances_agree_with_dictionaries() -> None:
             if n and q != p and chance.random() < 0.1
         }
         pairs = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
-        siblings.add_new(pairs[:, 0], pairs[:, 1])
+        siblings.add_new(siblings.keys_of(pairs[:, 0], pairs[:, 1])[0])
         place, other, at = siblings.of_visits(page, n_came)
         given = np.array([chance_of(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
         siblings.learn(page, n_came, at, place, given, kept)
         weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_came, 1)), strict=True))
-        siblings.hit(pairs[:, 0], pairs[:, 1], np.array([weight[p] for p in pairs[:, 0].tolist()]))
+        siblings.hit(*siblings.keys_of(pairs[:, 0], pairs[:, 1]), np.array([weight[p] for p in pairs[:, 0].tolist()]))
         slow.visit(
             dict(zip(page.tolist(), n_came.tolist(), strict=True)), shared, chance_of,
             dict(zip(page.tolist(), kept.tolist(), strict=True)),
@@ -174,8 +174,8 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
     seen: set[tuple[int, int]] = set()
     for _ in range(30):
         one, other = chance.integers(0, n, (2, 100))
-        siblings.add_new(one, other)
-        siblings.hit(one, other, chance.random(100))
+        siblings.add_new(siblings.keys_of(one, other)[0])
+        siblings.hit(*siblings.keys_of(one, other), chance.random(100))
         seen |= set(zip(one.tolist(), other.tolist(), strict=True))
         plain, turned = dense(siblings.neighbours(), n), dense(siblings.neighbours(is_reversed=True), n)
         assert np.array_equal(plain, turned.T)
@@ -190,19 +190,19 @@ def test_a_share_worked_out_by_hand() -> None:
     siblings.learn(
         page, np.array([6]), *(np.empty(0, np.int64),) * 2, np.empty(0), np.ones(1)
     )  # six that nobody shared
-    siblings.add_new(one, other)
+    siblings.add_new(siblings.keys_of(one, other)[0])
     place, _, at = siblings.of_visits(page, np.array([8]))
     siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
-    siblings.hit(one, other, np.ones(4))
+    siblings.hit(*siblings.keys_of(one, other), np.ones(4))
     assert np.isclose(siblings.neighbours().share[0], (4 + 5 * 0.05) / (0.5 * 6 + 0.75 * 8 + 5))
 
 
 def test_pairs_are_found_again_when_the_table_grows_although_none_is_new() -> None:
     siblings = Siblings(np.zeros(30, np.int64))
     one, other = np.divmod(np.arange(500), 30)
-    siblings.add_new(one, other)
-    siblings.hit(one, other, np.arange(500) / 100)
+    siblings.add_new(siblings.keys_of(one, other)[0])
+    siblings.hit(*siblings.keys_of(one, other), np.arange(500) / 100)
     before = dense(siblings.neighbours(), 30)
-    siblings.add_new(one[:200], other[:200])
+    siblings.add_new(siblings.keys_of(one[:200], other[:200])[0])
     assert len(siblings.keys) > 1024
     assert np.array_equal(dense(siblings.neighbours(), 30), before)

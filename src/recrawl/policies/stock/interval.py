@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.stats import nbinom
+from scipy.special import betainc, nbdtrik
 
 from recrawl.policies.base import LEVEL, Flags, Floats, Ints
 
@@ -11,6 +13,30 @@ PSEUDO_LINKS = 20.0
 KEPT = 0.98  #: of what was learnt, a cycle later
 STEP = 0.2
 MAX_JUDGED = 1_000  #: visits of a cycle that the width of intervals is learnt from
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """The number of failures before a real number of successes. As `scipy.stats.nbinom`, which takes a second to import."""
+
+    successes: Floats
+    chance: Floats
+
+    def cdf(self, count: Floats) -> Floats:
+        """The probability of at most so many."""
+        below = np.maximum(count, 0.0)
+        return np.where(count < 0, 0.0, betainc(self.successes, below + 1.0, self.chance))
+
+    def quantile(self, q: Floats) -> Floats:
+        """The smallest count that is not exceeded with probability q."""
+        near = np.maximum(np.ceil(np.nan_to_num(nbdtrik(q, self.successes, self.chance))), 0.0)  # but for rounding
+        near = np.where(self.cdf(near) < q, near + 1.0, near)
+        return np.where((near > 0) & (self.cdf(near - 1.0) >= q), near - 1.0, near)
+
+    def any(self) -> Floats:
+        """The probability of at least one."""
+        some: Floats = -np.expm1(self.successes * np.log(self.chance))
+        return some
 
 
 class Calibration:
@@ -43,19 +69,19 @@ class Calibration:
     def probability(self, mean: Floats, answers: Floats, shape: Floats, dispersion: float) -> Floats:
         """That there is at least one new link."""
         answers = np.clip(answers, 1e-6, 1.0)
-        any_: Floats = answers * self._law(mean / answers, shape, dispersion).sf(0)
+        any_: Floats = answers * self._law(mean / answers, shape, dispersion).any()
         return any_
 
-    def _law(self, mean: Floats, shape: Floats, dispersion: float):  # type: ignore[no-untyped-def]
+    def _law(self, mean: Floats, shape: Floats, dispersion: float) -> NegativeBinomial:
         mean = np.maximum(mean, 1e-9)
         # Few links cannot come in large batches.
         variance = mean * np.maximum(1.001, self.width * dispersion) + mean**2 / np.maximum(shape, 1e-3)
-        return nbinom(mean**2 / (variance - mean), mean / variance)
+        return NegativeBinomial(mean**2 / (variance - mean), mean / variance)
 
     @staticmethod
-    def _quantile(law, answers: Floats, q: float) -> Floats:  # type: ignore[no-untyped-def]
+    def _quantile(law: NegativeBinomial, answers: Floats, q: float) -> Floats:
         given = (q - (1 - answers)) / answers
-        return np.where(given <= 0, 0.0, law.ppf(np.clip(given, 1e-12, 1 - 1e-12)))
+        return np.where(given <= 0, 0.0, law.quantile(np.clip(given, 1e-12, 1 - 1e-12)))
 
     def learn(
         self, raw: Floats, came: Ints, is_unseen: Flags, answers: Floats, shape: Floats, dispersion: float

@@ -236,12 +236,13 @@ class StockModel:
         one, other = self.sightings.shared(page, came, self.site)
         counts = to_again[one] >= 0
         one, other = one[counts], other[counts]
-        self.siblings.add_new(one, other)
+        keys, place_of_key = self.siblings.keys_of(one, other)
+        self.siblings.add_new(keys)
         of_visit, sibling, at = self.siblings.of_visits(again, n_came)
         chance = self._chance(again[of_visit], sibling, visits, hours)
         self.siblings.learn(again, n_came, at, of_visit, chance, kept)
         weight = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_came, 1))
-        self.siblings.hit(one, other, weight[to_again[one]])
+        self.siblings.hit(keys, place_of_key, weight[to_again[one]])
 
     def _chance(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
         """The share of what came on each page that had come when its sibling was last visited."""

@@ -6,12 +6,15 @@ How much each of these counts is not set but learnt: by the likelihood of what a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
 from recrawl.policies.base import Floats, Ints
-from recrawl.related import Related
+
+if TYPE_CHECKING:
+    from recrawl.related import Related
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  #: of a page's size, to which its rate may be proportional
 SHAPES = np.geomspace(

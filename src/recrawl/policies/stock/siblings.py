@@ -61,9 +61,13 @@ class Siblings:
         at = self._at[begin + _ramps(sizes)]
         return np.repeat(place, sizes), self.keys[at] % self.n_pages, at
 
-    def add_new(self, one: Ints, other: Ints) -> None:
+    def keys_of(self, one: Ints, other: Ints) -> tuple[Ints, Ints]:
+        """The key of every pair once, and for each pair given the place of its key."""
+        keys, place = np.unique(one * self.n_pages + other, return_inverse=True)
+        return keys, place
+
+    def add_new(self, keys: Ints) -> None:
         """Make room for pairs that share a link for the first time."""
-        keys = np.unique(one * self.n_pages + other)
         self._reserve(len(keys))
         keys = keys[self.keys[_slots(self.keys, keys)] == EMPTY]
         self.chances[_insert(self.keys, keys)] = PAST * self.n_came[keys // self.n_pages]
@@ -76,9 +80,8 @@ class Siblings:
         self.chances[at] = self.chances[at] * kept[place] + counts[place] * chance
         self.n_came[page] = self.n_came[page] * kept + counts
 
-    def hit(self, one: Ints, other: Ints, weight: Floats) -> None:
-        """Add links that both pages of a pair show: a weight each."""
-        keys, place = np.unique(one * self.n_pages + other, return_inverse=True)
+    def hit(self, keys: Ints, place: Ints, weight: Floats) -> None:
+        """Add links that both pages of a pair show: a weight each, for the pair whose key stands at `place`."""
         at = _slots(self.keys, keys)
         self.hits[at] += np.bincount(place, weight)
         self.chances[at] = np.maximum(self.chances[at], self.hits[at])

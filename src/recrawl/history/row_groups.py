@@ -1,0 +1,74 @@
+"""Tables read row group by row group: a large one never stands in memory twice, and columns that nobody needs stay unread."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Some rows of a file that are read together."""
+
+    file: str
+    number: int
+    about: pq.FileMetaData
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        return int(self.about.row_group(self.number).num_rows)
+
+    def n_values(self, column: str) -> int:
+        """How many values a column of lists has, each empty list counted as one."""
+        return int(self._chunk(column).num_values)
+
+    def span(self, column: str) -> tuple[int, int] | None:
+        """The least and the greatest value of a column; None: the file does not say."""
+        told = self._chunk(column).statistics
+        return (told.min, told.max) if told is not None and told.has_min_max else None
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of its rows."""
+        with pq.ParquetFile(self.file, metadata=self.about) as file:
+            return file.read_row_group(self.number, columns=list(columns), use_threads=False)
+
+    def _chunk(self, column: str) -> pq.ColumnChunkMetaData:
+        rows = self.about.row_group(self.number)
+        return next(
+            chunk
+            for chunk in map(rows.column, range(rows.num_columns))
+            if chunk.path_in_schema.split(".", 1)[0] == column
+        )
+
+
+def row_groups(files: Iterable[str]) -> list[RowGroup]:
+    """All row groups of some files, in order."""
+    told = ((file, pq.read_metadata(file)) for file in files)
+    return [RowGroup(file, number, about) for file, about in told for number in range(about.num_row_groups)]
+
+
+def side_by_side(work: Callable[[RowGroup], T], groups: Iterable[RowGroup]) -> Iterator[T]:
+    """What the work makes of each row group, in order; all cores share it, and none runs far ahead of whoever takes the results."""
+    cores = os.cpu_count() or 1
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(cores) as threads:
+        try:
+            for group in groups:
+                waiting.append(threads.submit(work, group))
+                if len(waiting) > cores:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
