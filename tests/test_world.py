@@ -160,18 +160,34 @@ def test_related_pages_keep_pointing_at_each_other_in_another_order() -> None:
 
 @given(
     lists=st.lists(
-        st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), max_size=8, unique=True), max_size=8
+        st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), max_size=12, unique=True), max_size=8
     ),
     keep=st.lists(st.booleans(), min_size=8, max_size=8),
+    internal=st.lists(st.integers(0, 12), min_size=8, max_size=8),
+    before=st.lists(st.integers(-1, 7), min_size=8, max_size=8),
+    is_sorted=st.booleans(),
     part=st.sampled_from([1, 3, world_kernels.PART]),
 )
-def test_links_are_numbered_in_the_order_of_first_sight(lists: list[list[int]], keep: list[bool], part: int) -> None:
+def test_links_are_numbered_in_the_order_of_first_sight(
+    lists: list[list[int]],
+    keep: list[bool],
+    internal: list[int],
+    before: list[int],
+    is_sorted: bool,
+    part: int,
+) -> None:
+    n_internal = [min(n, len(links)) for n, links in zip(internal, lists, strict=False)]
+    if is_sorted:  # as they are stored: the internal ones ascending, then the external ones
+        lists = [sorted(links[:n]) + sorted(links[n:]) for n, links in zip(n_internal, lists, strict=True)]
     start = np.append(0, np.cumsum([len(links) for links in lists])).astype(np.int64)
     links = np.array([link for one in lists for link in one], np.int64)
     used = np.flatnonzero(np.array(keep[: len(lists)], bool))
+    earlier = np.array([min(before[i], i - 1) for i in range(len(used))], np.int64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(world_kernels, "PART", part)
-        found_start, numbers, stands_for = world_kernels.numbered(start, links, used)
+        found_start, numbers, stands_for = world_kernels.numbered(
+            start, links, np.array(n_internal, np.int64), used, earlier
+        )
     seen: dict[int, int] = {}
     expected = [sorted(seen.setdefault(link, len(seen)) for link in lists[i]) for i in used]
     assert [numbers[a:b].tolist() for a, b in pairwise(found_start)] == expected

@@ -71,13 +71,13 @@ class Crawler:
 
         While the caller learns from one cycle the next is looked at: meanwhile the crawler must not be asked for anything else.
         """
-        yield self.first
         with ThreadPoolExecutor(1) as ahead:
-            coming = ahead.submit(self._see_recorded, 1) if self.world.n_cycles else None
-            while coming is not None:
-                seen = coming.result()
-                is_last = seen.cycle == self.world.n_cycles
-                coming = None if is_last else ahead.submit(self._see_recorded, seen.cycle + 1)
+            coming = [ahead.submit(self._see_recorded, cycle) for cycle in range(1, self.world.n_cycles + 1)[:1]]
+            yield self.first
+            while coming:
+                seen = coming.pop().result()
+                if seen.cycle < self.world.n_cycles:
+                    coming.append(ahead.submit(self._see_recorded, seen.cycle + 1))
                 yield self._told(seen)
 
     def _see_recorded(self, cycle: int) -> Seen:

@@ -335,12 +335,22 @@ def _row_of(page: Ints, ids: Ints) -> Ints:
 
 
 def _numbered(timeline: Timeline, seen: Ints) -> tuple[Ints, LinkLists, Ints]:
-    """For every visit the number of its list, the lists with small ascending numbers for links, and what those stand for."""
-    is_used = np.zeros(len(timeline.sets.digest), np.bool_)
-    is_used[timeline.links[seen]] = True
-    used = np.flatnonzero(is_used)
-    start, links, link = numbered(timeline.sets.start, timeline.sets.links, used)
-    return (np.cumsum(is_used) - 1)[timeline.links[seen]], LinkLists(start, links), link
+    """For every visit the number of its list, the lists with small ascending numbers for links, and what those stand for.
+
+    Lists stay in the order in which they are stored: those of a site that is crawled together stand, and are numbered, together.
+    """
+    shown, sets = timeline.links[seen], timeline.sets
+    is_used = np.zeros(len(sets.digest), np.bool_)
+    is_used[shown] = True
+    number = (np.cumsum(is_used) - 1)[shown]
+    before = np.full(int(is_used.sum()), -1, np.int64)
+    again = np.flatnonzero(
+        timeline.page[seen[1:]] == timeline.page[seen[:-1]]
+    )  # what a page showed at its visit before
+    again = again[number[again] < number[again + 1]]
+    before[number[again + 1]] = number[again]
+    start, links, link = numbered(sets.start, sets.links, sets.n_internal, np.flatnonzero(is_used), before)
+    return number, LinkLists(start, links), link
 
 
 def _versions(timeline: Timeline, shown: Ints) -> Ints:

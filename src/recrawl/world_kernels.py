@@ -17,30 +17,35 @@ Ints = NDArray[np.int64]
 PART = 1 << 15  #: links of a part, about: its hash table fits the cache
 
 
-def numbered(set_start: Ints, set_links: Ints, used: Ints) -> tuple[Ints, NDArray[np.int32], Ints]:
+def numbered(
+    set_start: Ints, set_links: Ints, n_internal: Ints, used: Ints, before: Ints
+) -> tuple[Ints, NDArray[np.int32], Ints]:
     """The used lists with small ascending numbers for links, and what those stand for, in the order of first sight.
 
-    One hash table for all links would miss the cache at every look. So links are parted by their hash, each part small enough for
-    a table in the cache, and all cores share the parts.
+    `before`: for each list an earlier one, among those used, that is likely much the same (-1: none). What both have is found by
+    going through them side by side. For all other links one hash table would miss the cache at every look: so they are parted by
+    their hash, each part small enough for a table in the cache, and all cores share the parts.
     """
     start: Ints = np.append(0, np.cumsum(np.diff(set_start)[used]))
-    lists = (set_start, set_links, used, start)
+    lists = (set_start, set_links, n_internal, used, start)
     n, cores = int(start[-1]), os.cpu_count() or 1
     n_parts = 1 << (n // PART).bit_length()
     bounds = np.searchsorted(start, np.linspace(0, n, cores + 1).astype(np.int64))
     ranges = list(pairwise([0, *bounds[1:-1].tolist(), len(used)]))
     parts = list(pairwise(np.linspace(0, n_parts, cores + 1).astype(np.int64).tolist()))
-    link, place = np.empty(n, np.int64), np.empty(n, np.int32 if n < 2**31 else np.int64)
+    first = np.empty(
+        n, np.int32 if n < 2**31 else np.int64
+    )  # the place of the same link that is known so far; -1: none
     with ThreadPoolExecutor(cores) as threads:
 
         def shared(work: Callable[..., Any], *among: Iterable[Any]) -> list[Any]:
             return list(threads.map(work, *among))
 
-        sizes = np.array(shared(partial(_part_sizes, lists, n_parts), ranges))
+        sizes = np.array(shared(partial(_find_again, lists, before, first, n_parts), ranges))
         # By part, then by range: within a part links stand in the order in which they are seen.
         begin = np.append(0, np.cumsum(sizes.T))
-        shared(partial(_part, lists, link, place), ranges, begin[:-1].reshape(n_parts, cores).T.copy())
-        first = np.empty_like(place)
+        link, place = np.empty(begin[-1], np.int64), np.empty(begin[-1], first.dtype)
+        shared(partial(_part, lists, first, link, place), ranges, begin[:-1].reshape(n_parts, cores).T.copy())
         shared(partial(_first_places, begin[::cores], link, place, first), parts)
         del link, place
         stands_for = _number(lists, first)
@@ -50,36 +55,66 @@ def numbered(set_start: Ints, set_links: Ints, used: Ints) -> tuple[Ints, NDArra
 
 
 @njit(cache=True, nogil=True)
+def _part_of(link, n_parts):  # type: ignore[no-untyped-def]
+    return (_hash(link) >> np.uint64(32)) & np.uint64(n_parts - 1)
+
+
+@njit(cache=True, nogil=True)
 def _hash(link):  # type: ignore[no-untyped-def]
     return np.uint64(link) * np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
-def _part_sizes(lists, n_parts, of):  # type: ignore[no-untyped-def]
-    set_start, set_links, used, _ = lists
+def _find_again(lists, before, first, n_parts, of):  # type: ignore[no-untyped-def]
+    """Where each link of some lists stands in the list before; and how many of the others there are in each part."""
+    set_start, set_links, n_internal, used, start = lists
     sizes = np.zeros(n_parts, np.int64)
     for i in range(of[0], of[1]):
-        for j in range(set_start[used[i]], set_start[used[i] + 1]):
-            sizes[(_hash(set_links[j]) >> np.uint64(32)) & np.uint64(n_parts - 1)] += 1
+        a, end = set_start[used[i]], set_start[used[i] + 1]
+        at = start[i] - a  # from a place among all links to one among those used
+        first[at + a : at + end] = -1
+        if before[i] >= 0:
+            b, b_end = set_start[used[before[i]]], set_start[used[before[i]] + 1]
+            at_b = start[before[i]] - b
+            middle, b_middle = a + n_internal[used[i]], b + n_internal[used[before[i]]]
+            _match(set_links, a, middle, b, b_middle, at, at_b, first)
+            _match(set_links, middle, end, b_middle, b_end, at, at_b, first)
+        for j in range(a, end):
+            if first[at + j] < 0:
+                sizes[_part_of(set_links[j], n_parts)] += 1
     return sizes
 
 
 @njit(cache=True, nogil=True)
-def _part(lists, link, place, of, free):  # type: ignore[no-untyped-def]
-    """Put every link of some lists, and where it stands, into its part."""
-    set_start, set_links, used, start = lists
-    mask = np.uint64(len(free) - 1)
+def _match(links, a, end_a, b, end_b, at_a, at_b, first):  # type: ignore[no-untyped-def]
+    """Both ascending. Were they not, links would be missed here, and found by their hash."""
+    while a < end_a and b < end_b:
+        if links[a] == links[b]:
+            first[at_a + a] = at_b + b
+            a += 1
+            b += 1
+        elif links[a] < links[b]:
+            a += 1
+        else:
+            b += 1
+
+
+@njit(cache=True, nogil=True)
+def _part(lists, first, link, place, of, free):  # type: ignore[no-untyped-def]
+    """Put every link that was not found again, and where it stands, into its part."""
+    set_start, set_links, _, used, start = lists
     for i in range(of[0], of[1]):
-        for j in range(start[i + 1] - start[i]):
-            this = set_links[set_start[used[i]] + j]
-            part = (_hash(this) >> np.uint64(32)) & mask
-            link[free[part]], place[free[part]] = this, start[i] + j
-            free[part] += 1
+        for j in range(start[i], start[i + 1]):
+            if first[j] < 0:
+                this = set_links[set_start[used[i]] + j - start[i]]
+                part = _part_of(this, len(free))
+                link[free[part]], place[free[part]] = this, j
+                free[part] += 1
 
 
 @njit(cache=True, nogil=True)
 def _first_places(begin, link, place, first, of):  # type: ignore[no-untyped-def]
-    """For every place of some parts, the first one that holds the same link."""
+    """For every place of some parts, the first of them that holds the same link."""
     for part in range(of[0], of[1]):
         size = 16
         while size < 2 * (begin[part + 1] - begin[part]):
@@ -96,8 +131,8 @@ def _first_places(begin, link, place, first, of):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)  # URLs are looked up meanwhile
 def _number(lists, first):  # type: ignore[no-untyped-def]
-    """Small numbers instead of the first places, and what they stand for."""
-    set_start, set_links, used, start = lists
+    """Small numbers instead of earlier places of the same link, and what they stand for."""
+    set_start, set_links, _, used, start = lists
     n = 0
     for i in range(len(first)):
         n += first[i] == i

@@ -60,10 +60,13 @@ class History:
     def append(self, batch: Batch) -> Appended:
         """Add rows that `BatchBuilder` (or `recrawl synth`) made. When this returns, the visits are safe."""
         receipt = self.store.append(batch)
-        self.__dict__.pop("timeline", None)
-        self.__dict__.pop("slim_timeline", None)
-        self.__dict__.pop("novelty", None)
+        self.release()
         return receipt
+
+    def release(self) -> None:
+        """Let go of what was read; whoever asks for it again has it read anew."""
+        for name in ("timeline", "slim_timeline", "novelty"):
+            self.__dict__.pop(name, None)
 
     def add(self, visits: Iterable[Visit]) -> Appended:
         """Add visits; for many of them, or for files, `recrawl.ingest` is quicker and counts what it must skip."""

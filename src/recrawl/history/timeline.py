@@ -62,15 +62,8 @@ class LinkSets:
 
     def find(self, digests: Ints, known: NDArray[np.bool_]) -> Ints:
         """The set of each digest, -1 where it is not known."""
-        if not len(self.digest):
-            return np.full(len(digests), -1, np.int64)
-        order = np.argsort(self.digest, kind="stable")
-        ascending = self.digest[order]
-        # Looked up in ascending order: at random, every step of every search would miss the cache.
-        asked = np.argsort(digests)
-        at = np.empty(len(digests), np.int64)
-        at[asked] = np.minimum(np.searchsorted(ascending, digests[asked]), len(order) - 1)
-        return np.where(known & (ascending[at] == digests), order[at], -1)
+        found: Ints = _find(self.digest, digests, known)
+        return found
 
 
 @dataclass(frozen=True)
@@ -248,6 +241,32 @@ def _carry_forward(  # type: ignore[no-untyped-def]
                 compared_with[v] = shown
                 shown = known = v
     return links, compared_with, text_changed, latest
+
+
+@njit(cache=True, nogil=True)
+def _find(keys, wanted, known):  # type: ignore[no-untyped-def]
+    """Where each wanted key stands, by a hash table; the first place should it stand there twice."""
+    size = 16
+    while size < 2 * len(keys):
+        size *= 2
+    mask, table = np.uint64(size - 1), np.full(size, -1, np.int64)
+    for i in range(len(keys)):
+        at = _slot(keys, table, keys[i], mask)
+        if table[at] < 0:
+            table[at] = i
+    found = np.full(len(wanted), -1, np.int64)
+    for i in range(len(wanted)):
+        if known[i]:
+            found[i] = table[_slot(keys, table, wanted[i], mask)]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _slot(keys, table, key, mask):  # type: ignore[no-untyped-def]
+    at = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+    while table[at] >= 0 and keys[table[at]] != key:
+        at = (at + np.uint64(1)) & mask
+    return at
 
 
 _DIFFERENT, _NOT_COMPARABLE = -1, -2

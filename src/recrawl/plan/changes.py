@@ -37,7 +37,8 @@ class ChangeExpectation:
         self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
         self._seen: Ints = np.full(n_pages, NEVER)
         self._days = self._frequencies = 0.0  # the lengths of all intervals, and what they are in intervals a day
-        self._fit = np.zeros((n_pages, len(RATES)), np.float32)  # log-likelihood of each rate
+        # The log-likelihood of each rate: once for all pages of which the same is known, since cycle after cycle most are alike.
+        self._fits, self._fit_of = np.zeros((1, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
         self._shares: Floats | None = None
 
     def observe(self, visits: Visits) -> None:
@@ -47,12 +48,21 @@ class ChangeExpectation:
         page, changed = visits.page[known], visits.changed[known] == 1
         days = np.maximum((at - self._seen[page]) / MICROSECONDS_PER_DAY, SHORTEST_DAYS)
         self._seen[visits.page[visits.came]] = at
-        _add(self._fit, page, *_fits(days, changed))
+        self._add(page, *_fits(days, changed))
         self._days += float(days.sum())
         self._frequencies += float((1.0 / days).sum())
         self.n_compared[page] += 1
         self.n_changed[page] += changed
         self._shares = None
+
+    def _add(self, page: Ints, rows: NDArray[np.float32], which: Ints) -> None:
+        """Add one of some rows to what is known of each page."""
+        pairs, place = np.unique(self._fit_of[page] * len(rows) + which, return_inverse=True)
+        self._fit_of[page] = len(self._fits) + place
+        self._fits = np.concatenate([self._fits, self._fits[pairs // len(rows)] + rows[pairs % len(rows)]])
+        if len(self._fits) > 1.25 * len(self._fit_of) + 1_000:
+            used, self._fit_of = np.unique(self._fit_of, return_inverse=True)
+            self._fits = self._fits[used]
 
     def seen_at(self, last_visit: Ints) -> None:
         """The pages were last seen when they were last visited at the latest, not when the cycle ended."""
@@ -63,7 +73,8 @@ class ChangeExpectation:
         """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""
         if self._shares is None:
             compared = np.flatnonzero(self.n_compared)
-            fit = self._fit[compared[:: len(compared) // N_TELLING + 1]].astype(np.float64)
+            telling = self._fit_of[compared[:: len(compared) // N_TELLING + 1]]
+            fit = self._fits[telling].astype(np.float64)
             frequency = self._frequencies / max(int(self.n_compared.sum()), 1)
             n_told_apart = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
             self._shares = np.zeros(len(RATES))
@@ -75,12 +86,12 @@ class ChangeExpectation:
 
         A page that never answered is taken to have waited as long as is usual between two answers.
         """
-        seen, fit = (self._seen, self._fit) if of is None else (self._seen[of], self._fit[of])
+        seen, fit_of = (self._seen, self._fit_of) if of is None else (self._seen[of], self._fit_of[of])
         usual = self._days / max(int(self.n_compared.sum()), 1)
         waited = np.maximum(microseconds(now) - np.where(seen == NEVER, 0, seen), 0) / MICROSECONDS_PER_DAY
         waited = np.where(seen == NEVER, usual, waited)
         lengths, which = np.unique(waited, return_inverse=True)
-        probability: Floats = _mixed(fit, self.shares, -np.expm1(-np.outer(lengths, RATES)), which)
+        probability: Floats = _mixed(self._fits, fit_of, self.shares, -np.expm1(-np.outer(lengths, RATES)), which)
         return probability
 
 
@@ -97,22 +108,16 @@ def _fits(days: Floats, changed: NDArray[np.bool_]) -> tuple[NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True)
-def _add(fit: NDArray[np.float32], page: Ints, rows: NDArray[np.float32], which: Ints) -> None:
-    for i in range(len(page)):
-        for rate in range(rows.shape[1]):
-            fit[page[i], rate] += rows[which[i], rate]
-
-
-@njit(cache=True, nogil=True)
-def _mixed(fit: NDArray[np.float32], shares: Floats, probability: Floats, which: Ints) -> Floats:
+def _mixed(fits: NDArray[np.float32], fit_of: Ints, shares: Floats, probability: Floats, which: Ints) -> Floats:
     """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
-    mixed = np.empty(len(fit))
-    for page in range(len(fit)):
-        best, total, changed = fit[page][shares > 0].max(), 0.0, 0.0
+    mixed = np.empty(len(fit_of))
+    for page in range(len(fit_of)):
+        fit = fits[fit_of[page]]
+        best, total, changed = fit[shares > 0].max(), 0.0, 0.0
         for rate in range(len(shares)):
             if shares[rate] <= 0:
                 continue  # it may fit better than all that there are, and then its weight would be 0 times infinity
-            weight = shares[rate] * np.exp(fit[page, rate] - best)
+            weight = shares[rate] * np.exp(fit[rate] - best)
             total += weight
             changed += weight * probability[which[page], rate]
         mixed[page] = changed / total

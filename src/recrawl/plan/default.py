@@ -45,7 +45,7 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links",
             f"by {found['policy']}, as recrawl tune recommended on {str(found.get('made_at', ''))[:10]}",
             found.get("settings", {}),
         )
-    n_cycles = len(rounds_of(history.timeline, every).ends) if history.timeline.n_visits else 0
+    n_cycles = len(rounds_of(history.slim_timeline, every).ends) if history.slim_timeline.n_visits else 0
     if n_cycles >= ENOUGH_CYCLES:
         return Default(
             FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"

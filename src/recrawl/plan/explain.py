@@ -73,7 +73,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     by_past, likely = situation.expectation.expect(pages, now)
     expected, probability = by_past[page], likely[page]
     if len(rank):  # what the plan itself would show
-        expected = expected_of(everything, by_past, situation.expectation.size)[rank[0]]
+        expected = expected_of(everything, by_past[everything.page], situation.expectation.size)[rank[0]]
         if everything.spread is not None:
             probability = everything.spread(rank, LEVEL).any[0]
     (changed,), changes = situation.changed(now, np.array([page])), situation.changes

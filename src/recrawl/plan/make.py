@@ -180,6 +180,12 @@ def survey(
     is_few = len(history.slim_timeline.pages) <= MAX_RELATED
     n_related = N_RELATED if policy.needs_related and is_few else 0
     world = record(history, every, everything=True, n_related=n_related, with_words=policy.needs_words, notion=notion)
+    # Cycles end later than most of their visits: what a page waited counts from its own.
+    timeline = history.slim_timeline
+    last_visit = timeline.at[timeline.page_start[1:] - 1][np.searchsorted(timeline.pages, world.page)]
+    hints = hints_of(history, world.page, world.host, last_visit)
+    del timeline
+    history.release()  # as large as all that follows: the world has what is needed of it
     crawler = Crawler(world, policy.needs_updates)
     expectation, changes = Expectation(world.n_pages), ChangeExpectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
@@ -192,16 +198,12 @@ def survey(
             visits = found.visits
             list(threads.map(lambda one, visits=visits: one.observe(visits), learning))
             last_change[visits.page[visits.n_new_since > 0]] = world.time[cycle]
-    # Cycles end later than most of their visits: what a page waited counts from its own.
-    timeline = history.slim_timeline
-    last_visit = timeline.at[timeline.page_start[1:] - 1][np.searchsorted(timeline.pages, world.page)]
     crawler.pages.last_visit[:] = last_visit
     changes.seen_at(last_visit)
     policy.seen_at(last_visit)
     last_change = np.minimum(last_change, last_visit)
     gaps = np.diff(world.time) / 3.6e9
     usual = float(np.median(gaps)) if len(gaps) else 24.0
-    hints = hints_of(history, world.page, world.host, last_visit)
     return Situation(world.page, world.url, crawler.pages, policy, expectation, last_change, usual, changes, hints)
 
 
@@ -241,13 +243,13 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     """The policy's choice as a plan."""
     pages = situation.pages
     budget = budget_of(situation, request, now)
-    expected, probability = situation.expectation.expect(pages, now)
-    changed, size = situation.changed(now), situation.expectation.size
     # With twice the budget first: what the policy remembers of its last choice must be the real one.
     policy = situation.chooser(request)
     twice = min(2 * budget.pages + 1, len(pages))
     ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
     choice = policy.choose(pages, budget, now)
+    (expected, probability), size = situation.expectation.expect(pages, now, choice.page), situation.expectation.size
+    links_of_ranked = situation.expectation.expect(pages, now, ranked.page)[0]
     spread = _spread(choice)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
@@ -267,16 +269,16 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         expected=expected_of(choice, expected, size),
         low=spread.low,
         high=spread.high,
-        probability=np.where(np.isnan(spread.any), probability[choice.page], spread.any),
-        probability_changed=changed[choice.page],
+        probability=np.where(np.isnan(spread.any), probability, spread.any),
+        probability_changed=situation.changed(now, choice.page),
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[choice.page]),
         due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
         reason=reasons(situation, choice),
         n_known=len(pages),
         left_out=left,
-        links_by_budget=np.cumsum(expected_of(ranked, expected, size)),
-        changed_by_budget=np.cumsum(changed[ranked.page]),
+        links_by_budget=np.cumsum(expected_of(ranked, links_of_ranked, size)),
+        changed_by_budget=np.cumsum(situation.changed(now, ranked.page)),
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / (request.max_wait / timedelta(hours=1)))),
     )
@@ -322,8 +324,8 @@ def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
 def expected_of(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
     """New links expected of the pages picked: what the policy says, else what their past says; none above the links it has."""
     if choice.expected is None:
-        return otherwise[choice.page]
-    own = np.where(np.isnan(choice.expected), otherwise[choice.page], choice.expected)
+        return otherwise
+    own = np.where(np.isnan(choice.expected), otherwise, choice.expected)
     most = np.where(np.isnan(size[choice.page]), np.inf, size[choice.page])
     return np.minimum(own, most)
 
