@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from recrawl.synth import Settings, batches
 A_MILLION = 1_000_000
 ROUNDS = 3
 LIMITS = {"a stored model": 20, "expected-harvest": 30}
+MEMORY = 6  # GB
 
 
 def run(n_pages: int = A_MILLION) -> Iterator[Row]:
@@ -47,19 +49,21 @@ def run(n_pages: int = A_MILLION) -> Iterator[Row]:
 
 
 def with_many_links(n_pages: int = A_MILLION) -> Iterator[Row]:
-    """`recrawl plan` by expected-harvest where pages have nearly a hundred links."""
+    """`recrawl plan` by expected-harvest where a hundred million links are known."""
     with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
         history = History.create(f"{folder}/history")
-        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False, links_per_page=53.0)):
+        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False, links_per_page=57.5)):
             history.append(batch)
         million = len(history.slim_timeline.sets.links) / 1e6
         at = ["--history", f"{folder}/history"]
         del history
         plan = ["plan", "--budget", "5000", "--policy", "expected-harvest", "--format", "urls", "--dry-run", *at]
         seconds = min(_timed(plan), _timed(plan))  # the first one may have to wait for the disk
+    gigabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     what = f"plan: expected-harvest, {n_pages:,} pages × {ROUNDS} visits, {million:.1f} million links"
     is_whole, limit = n_pages == A_MILLION, LIMITS["expected-harvest"]
     yield Row(what, seconds, "s", f"< {limit}" if is_whole else "", seconds < limit if is_whole else None)
+    yield Row("… memory", gigabytes, "GB", f"< {MEMORY}" if is_whole else "", gigabytes < MEMORY if is_whole else None)
 
 
 def _timed(command: list[str]) -> float:

@@ -18,7 +18,7 @@ from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
 from recrawl.related import Related
 from recrawl.testing import tiny_world
-from recrawl.world import FAILED, UNREAD, record
+from recrawl.world import FAILED, GONE, NOTHING, UNREAD, record
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -64,6 +64,38 @@ def test_a_visit_whose_links_are_not_known_is_a_visit_and_tells_of_change(tmp_pa
     assert not second.failed.any()
     assert second.changed[1] == 1
     assert third.changed.tolist() == [0]
+
+
+def test_all_recorded_visits_in_one_go_are_those_made_one_after_the_other() -> None:
+    chance = np.random.default_rng(3)
+    marks = [NOTHING, FAILED, GONE]
+    cycles = [
+        [
+            marks[chance.integers(3)] if chance.random() < 0.3 else set(chance.integers(0, 40, 5).tolist())
+            for _ in range(6)
+        ]
+        for _ in range(9)
+    ]
+    world = tiny_world(cycles)
+    stepwise = Crawler(world)
+    for cycle, found in enumerate(Crawler(world).recorded()):
+        other = stepwise.visit_recorded() if cycle else stepwise.first
+        for name in (
+            "at",
+            "page",
+            "age_hours",
+            "is_first",
+            "answered",
+            "gone",
+            "changed",
+            "n_new_since",
+            "updated",
+            "n_found",
+        ):
+            np.testing.assert_array_equal(getattr(found.visits, name), getattr(other.visits, name), name)
+        assert found.visits.new.links.tolist() == other.visits.new.links.tolist()
+        assert found.ages.tolist() == other.ages.tolist()
+    assert cycle == world.n_cycles == 8
 
 
 def test_a_failed_visit_says_nothing_about_overlap() -> None:

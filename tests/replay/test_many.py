@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from recrawl.history import History
 from recrawl.policies import Bandit, Budget, Oracle, Policy, RoundRobin, WindowedOutdegree
 from recrawl.policies.base import Choice, Pages, moment
 from recrawl.replay import Replayed, ReplayError, past, replay, replay_many
 from recrawl.replay.runs import fingerprint, settings
+from recrawl.visits import Visit
 from recrawl.world import World
 from replay.odd_policies import Dying, Slow
 
@@ -197,3 +199,17 @@ def test_the_past_from_a_moment_on_knows_nothing_of_before(tmp_path: Path) -> No
     assert past(history).discoverable == 3  # d, e, f
     later = past(history, since=moment(1_767_232_800_000_000))  # 02:00
     assert (later.n_cycles, later.discoverable) == (2, 3)  # a was gone at 2 and is new again at 3; e; f
+
+
+def test_a_past_from_a_moment_on_is_ordered_by_page_however_it_was_imported(tmp_path: Path) -> None:
+    def visit(hour: int, page: str, **more: object) -> Visit:
+        return Visit(url=f"https://e.org/{page}", at=moment(1_767_225_600_000_000 + hour * 3_600_000_000), **more)  # type: ignore[arg-type]
+
+    history = History.create(tmp_path / "history")
+    for hour in range(4):  # one import an hour: on disk the visits of a page do not stand together
+        links = [f"https://e.org/{hour}"]
+        more = {"status": 304, "links": None} if hour == 2 else {"links": links}
+        history.add([visit(hour, page, **more) for page in "xyz"])
+    world = past(history, since=moment(1_767_225_600_000_000 + 3_600_000_000))
+    assert world.shows[1].tolist() == world.shows[0].tolist()  # a 304 shows what was there before
+    assert (world.n_pages, world.discoverable) == (3, 1)

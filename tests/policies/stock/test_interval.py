@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.stats import nbinom
 
-from recrawl.policies.stock.interval import KEPT, LEVEL, PSEUDO_LINKS, Calibration
+from recrawl.policies.stock.interval import KEPT, LEVEL, PSEUDO_LINKS, Calibration, NegativeBinomial
 
 N = 4_000
 
@@ -89,3 +90,14 @@ def test_a_page_that_will_hardly_answer_has_an_interval_that_begins_and_ends_at_
     low, high, stated = Calibration().interval(np.array([0.5]), np.array([0.05]), np.array([5.0]), 1.0)
     assert (low[0], high[0]) == (0, 0)
     assert np.isclose(stated[0], 0.95, atol=0.01)
+
+
+def test_the_law_is_that_of_scipy() -> None:
+    chance = np.random.default_rng(1)
+    successes, p = 10 ** chance.uniform(-4, 4, 3_000), chance.uniform(1e-4, 1 - 1e-6, 3_000)
+    p[:500] = 1 - 10 ** chance.uniform(-6, -1, 500)
+    law, theirs, q = NegativeBinomial(successes, p), nbinom(successes, p), chance.uniform(1e-9, 1 - 1e-9, 3_000)
+    assert law.quantile(q).tolist() == theirs.ppf(q).tolist()
+    count = np.floor(theirs.ppf(q)) - chance.integers(0, 3, 3_000)
+    np.testing.assert_allclose(law.cdf(count), theirs.cdf(count), atol=1e-12)
+    np.testing.assert_allclose(law.any(), theirs.sf(0), rtol=1e-9)
