@@ -130,7 +130,7 @@ class Crawler:
             text=seen.text,
         )
         self.pages.note(visits)
-        first_shown = world.first_shown[seen.found]
+        first_shown = world.first_shown[seen.found].astype(np.int64)
         counted = first_shown > 0
         ages = (world.time[now] - world.time[first_shown[counted]]) / 3.6e9
         return Found(visits, ages, now - first_shown[counted])

@@ -26,6 +26,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "urgency and safety": {"urgency": False, "safety": False},
     "urgency": {"urgency": False},
     "safety": {"safety": False},
+    "horizon": {"horizon": False},
     "discount within the cycle": {"discount": False},
     "rhythm": {"rhythm": False},
     "look around (size, site, text)": {"around": False},

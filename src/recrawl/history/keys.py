@@ -57,8 +57,9 @@ def distinct(ids: Ints) -> Ints:
     >>> distinct(np.array([5, 3, 5]))
     array([3, 5])
     """
-    ascending = np.sort(ids)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ids)]]
+    ascending: Ints = np.sort(ids)
+    is_first: NDArray[np.bool_] = np.append(True, ascending[1:] != ascending[:-1])[: len(ids)]
+    return ascending[is_first]
 
 
 def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -35,6 +36,7 @@ FAVOURS = ("coverage", "freshness")
 MIN_SHARE = 0.1  # of the links, that a sibling must show to be named
 LIKELY = 0.9  # to answer: no need to mention it
 HARDLY_GONE = 8_766.0  # hours: a year
+LEAST_PATIENCE = 2.0  # sweeps: no crawl comes round sooner
 
 
 class ExpectedHarvest(Policy):
@@ -45,7 +47,9 @@ class ExpectedHarvest(Policy):
 
     favour: "coverage" finds most links in the end, and lets those wait that stay; "freshness" takes the largest stock at once.
     explore: share of the budget for pages that were not yet visited twice, while there are any; the largest first.
-    patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much.
+    patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much, at most.
+    horizon: nor may links wait for longer than the crawl is likely to go on. Nobody knows how long that is; the best guess is, as
+    long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
     half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that
     can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
     and their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell.
@@ -73,6 +77,7 @@ class ExpectedHarvest(Policy):
         failures: bool = True,
         around: bool = True,
         related: bool = True,
+        horizon: bool = True,
     ) -> None:
         if favour not in FAVOURS:
             raise ValueError(f"favour is {favour!r}; it must be coverage or freshness")
@@ -89,6 +94,7 @@ class ExpectedHarvest(Policy):
         self.half_life_days, self.half_life_visits = half_life_days, half_life_visits
         self.rhythm, self.lifetimes, self.overlap, self.discount = rhythm, lifetimes, overlap, discount
         self.urgency, self.safety, self.failures, self.around, self.related = urgency, safety, failures, around, related
+        self.horizon = horizon
 
     @property
     def needs_related(self) -> bool:  # type: ignore[override]
@@ -144,8 +150,16 @@ class ExpectedHarvest(Policy):
     def _foreseen(self, n: int, hours: float, sweep: float) -> Foreseen:
         """What the model says of all pages, kept until it learns something: a plan asks several times."""
         if self._last is None or self._last[0] != (hours, sweep):
-            self._last = (hours, sweep), self.model_.foresee(np.arange(n), hours, sweep, self.patience * sweep)
+            foreseen = self.model_.foresee(np.arange(n), hours, sweep, self._patience(hours, sweep))
+            self._last = (hours, sweep), foreseen
         return self._last[1]
+
+    def _patience(self, hours: float, sweep: float) -> float:
+        """Hours after which a link is worth half as much."""
+        most = self.patience * sweep
+        if not self.horizon:
+            return most
+        return min(most, max(math.log(2.0) * (hours - self.model_.began), LEAST_PATIENCE * sweep))
 
     def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
         """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""

@@ -144,13 +144,23 @@ def test_a_score_is_expected_links_times_urgency_and_safety() -> None:
     policy.observe(crawler.first.visits)
     for cycle in range(1, 20):
         choice = policy.choose(crawler.pages, Budget(N_PAGES), moment(int(world.time[cycle])))
-        cycle_hours = policy.model_.cycle_hours
-        foreseen = policy.model_.foresee(
-            choice.page, hours_of(world, cycle), cycle_hours, policy.patience * cycle_hours
-        )
+        cycle_hours, age = policy.model_.cycle_hours, hours_of(world, cycle) - hours_of(world, 0)
+        patience = np.clip(0.6931471805599453 * age, 2 * cycle_hours, 14 * cycle_hours)
+        foreseen = policy.model_.foresee(choice.page, hours_of(world, cycle), cycle_hours, patience)
         assert np.allclose(choice.expected, foreseen.expected)
         assert np.allclose(choice.score, foreseen.expected * foreseen.worth.urgency * foreseen.worth.safety)
         policy.observe(crawler.visit(choice.page).visits)
+
+
+def test_links_may_wait_as_long_as_the_crawl_is_old_but_two_sweeps_at_least() -> None:
+    world = tiny_world(living(0), site=SITE)
+    for horizon, expected in ((True, [2.0, 2.0, 5 * np.log(2.0), 14.0]), (False, [14.0] * 4)):
+        policy, crawler = ExpectedHarvest(horizon=horizon), Crawler(world)
+        policy.start(crawler.pages)
+        policy.observe(crawler.first.visits)
+        began, sweep = hours_of(world, 0), 10.0
+        asked = [policy._patience(began + age * sweep, sweep) / sweep for age in (0, 2, 5, 100)]
+        np.testing.assert_allclose(asked, expected)
 
 
 def test_reasons_and_intervals_stay_as_they_were_when_the_model_goes_on_learning() -> None:

@@ -31,7 +31,8 @@ class NegativeBinomial:
         """The smallest count that is not exceeded with probability q."""
         near = np.maximum(np.ceil(np.nan_to_num(nbdtrik(q, self.successes, self.chance))), 0.0)  # but for rounding
         near = np.where(self.cdf(near) < q, near + 1.0, near)
-        return np.where((near > 0) & (self.cdf(near - 1.0) >= q), near - 1.0, near)
+        count: Floats = np.where((near > 0) & (self.cdf(near - 1.0) >= q), near - 1.0, near)
+        return count
 
     def any(self) -> Floats:
         """The probability of at least one."""

@@ -69,6 +69,7 @@ class StockModel:
         self.gap = np.full(n, np.nan)  # usual hours between two answers
         self.size = np.full(n, np.nan)  # links on the page
         self.cycle_hours = 24.0
+        self.began = np.inf  # hours since 1970 of the first visits
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
         self._n_cycles, self._next_fit = 0, 1
@@ -152,7 +153,7 @@ class StockModel:
             return
         hours = microseconds(visits.at) / US_PER_HOUR
         self.expect_cycle(hours)
-        self._times = [*self._times[-RECENT:], hours]
+        self._times, self.began = [*self._times[-RECENT:], hours], min(self.began, hours)
         came = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
         if self._n_cycles == 0:
             self.sightings.all_known(visits.shown, hours)
