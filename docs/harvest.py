@@ -34,7 +34,7 @@ CORPORA: dict[str, tuple[tuple[str, ...], int]] = {
         52,
     ),
 }
-#: The same pages at other times or at another pace: expected-harvest was not developed on these.
+#: The same pages at other times or at another pace.
 OTHERS: dict[str, tuple[tuple[str, ...], int]] = {
     "ota_terms daily": (("ota_terms", "--every", "1d", "--from", "2024-06-01", "--to", "2026-07-01"), 52),
     "ota_terms 30-day": (("ota_terms", "--every", "30d", "--from", "2021-01-01", "--to", "2026-07-01"), 12),
@@ -42,11 +42,16 @@ OTHERS: dict[str, tuple[tuple[str, ...], int]] = {
         ("openbsd_www", "--every", "7d", "--from", "2010-01-01", "--to", "2015-01-01"),
         52,
     ),
+    "openbsd_www weekly, 2000 to 2005": (
+        ("openbsd_www", "--every", "7d", "--from", "2000-01-01", "--to", "2005-01-01"),
+        52,
+    ),
     "openbsd_www 30-day": (("openbsd_www", "--every", "30d", "--from", "2000-01-01", "--to", "2014-01-01"), 12),
     "author_homepages 30-day": (
         ("author_homepages", "--every", "30d", "--from", "2017-01-01", "--to", "2026-06-01"),
         12,
     ),
+    "author_homepages daily": (("author_homepages", "--every", "1d", "--from", "2022-01-01", "--to", "2024-01-01"), 52),
     "news hourly, cycles of 6 hours": (("news_hourly_2025-03",), 28),
     "news hourly, cycles of a day": (("news_hourly_2025-03",), 7),
     "news daily, cycles of a week": (("news_daily_2025",), 12),
