@@ -5,26 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recrawl.cli.common import (
-    ANY,
     HISTORY,
-    ChangeOption,
-    EveryOption,
     HistoryOption,
     JsonOption,
     SeedOption,
     console,
     note,
-    open_history,
     print_json,
     working,
     written,
 )
+from recrawl.cli.grouped import with_options
 from recrawl.cli.policy_options import budget_pages, made_policies, per_cycle
+from recrawl.cli.replay_options import PastOptions
 
 if TYPE_CHECKING:
     from recrawl.experiments.replays import Replays
@@ -37,28 +35,19 @@ NARROW = 110  # columns of a terminal below which the table is cut
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("replay")(replay)
+    app.command("replay")(with_options(replay))
 
 
 def replay(
+    *,
     policies: Annotated[
         str, typer.Option("--policies", "-p", metavar="NAMES", help="Policies with commas between, or 'all'.")
     ] = DEFAULT,
     budget: Annotated[
         str, per_cycle("Pages a cycle, or a share of them such as 10%; several with commas are compared.")
     ] = "10%",
+    asked: PastOptions,
     history: HistoryOption = HISTORY,
-    every: EveryOption = "crawl",
-    since: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="As if nothing had been recorded before.")
-    ] = None,
-    change: ChangeOption = ANY,
-    observed: Annotated[
-        int, typer.Option("--observed", min=0, help="Cycles that every policy sees whole before it begins to choose.")
-    ] = 0,
-    until: Annotated[
-        str | None, typer.Option("--until", "--as-of", metavar="TIME", help="Only what was recorded up to then.")
-    ] = None,
     window: Annotated[
         int | None, typer.Option("--window", min=1, help="Cycles of memory for the policies that have one.")
     ] = None,
@@ -67,26 +56,6 @@ def replay(
     ] = None,
     per_site: Annotated[
         int | None, typer.Option("--per-site", min=1, help="At most so many pages of a site in a cycle.")
-    ] = None,
-    related: Annotated[
-        int, typer.Option("--related", min=0, help="Related pages of each page, for policies that look around.")
-    ] = 30,
-    relevance: Annotated[
-        str | None,
-        typer.Option(
-            "--relevance",
-            metavar="FILE",
-            help="Only relevant links count, as this classifier (recrawl relevance) says.",
-        ),
-    ] = None,
-    relevant_above: Annotated[
-        float | None,
-        typer.Option(
-            "--relevant-above",
-            min=0.0,
-            max=1.0,
-            help="Only links above this relevance count; alone: as recorded. [0.5]",
-        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -113,33 +82,20 @@ def replay(
     Coverage over time, how soon links are found, freshness of kept copies and what it costs. The first crawl that holds most pages
     is known to all; what is found is compared with what visiting every page in every cycle finds.
     """
-    from recrawl.change import notion_or_any
     from recrawl.experiments.replays import gather
     from recrawl.policies import Budget
-    from recrawl.replay import past, replay_many
+    from recrawl.replay import replay_many
 
     chosen = made_policies(policies, settings or (), window=window, seed=seed)
-    first, notion = _moment("--from", since), notion_or_any(change)
-    opened = open_history(history, until)
     with working("working out what every page showed in every cycle"):
-        world = past(
-            opened,
-            every,
-            first,
-            related if any(policy.needs_related for policy in chosen) else 0,
-            with_words=any(policy.needs_words for policy in chosen),
-            notion=notion,
-            observed=observed,
-        )
-        if relevance or relevant_above is not None:
-            world = _focused(opened, world, relevance, 0.5 if relevant_above is None else relevant_above)
+        world = asked.world(history, chosen)
     budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]
     if resume:
         _check_folder(resume)
     try:
         with _cycles() as on_cycles:
             runs = replay_many(
-                world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles, observed=observed
+                world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles, observed=asked.observed
             )
     except KeyboardInterrupt:
         note(
@@ -147,11 +103,7 @@ def replay(
         )
         raise typer.Exit(130) from None
     limits = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
-    if relevance or relevant_above is not None:
-        limits.append("only relevant links count")
-    if notion is not None:
-        limits.append(f"a copy is current until a change of the kind {change!r}")
-    found = gather(world, runs, every, seed, limits, observed)
+    found = gather(world, runs, asked.every, seed, limits + asked.limits(), asked.observed)
     if rows:
         _write_rows(rows, found)
     with working("comparing the policies"):
@@ -162,25 +114,6 @@ def replay(
     if rows == "-":
         return
     _print_json(found) if json else _print_tables(found, out, rows)
-
-
-def _focused(opened: Any, world: Any, model: str | None, above: float) -> Any:
-    from recrawl.models.relevance import Relevance
-    from recrawl.replay.focus import focused
-
-    return focused(opened, world, above, Relevance.load(model) if model else None)
-
-
-def _moment(option: str, text: str | None) -> Any:
-    from recrawl.errors import BadRecord
-    from recrawl.visits import parse_at
-
-    try:
-        return parse_at(text) if text else None
-    except BadRecord as error:
-        raise typer.BadParameter(
-            f"{option}: {error}; write a time with its zone, such as 2025-03-01T00:00:00Z"
-        ) from None
 
 
 def _check_folder(folder: str) -> None:
