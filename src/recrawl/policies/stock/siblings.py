@@ -10,7 +10,7 @@ from numba import njit
 from recrawl.policies.base import Floats, Ints
 from recrawl.policies.pairs import EMPTY, slot
 
-MOST = 30  #: pairs of a page that are kept
+MOST = 60  #: pairs of a page that are kept
 PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
 
 

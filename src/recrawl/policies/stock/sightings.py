@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recrawl.policies.base import Flags, Floats, Ints, LinkLists
 
-MAX_SHOWERS = 30  #: of a new link, the latest: those that more pages show are navigation
+MAX_SHOWERS = 60  #: of a new link, the latest: those that more pages show are navigation
 _UNSEEN = np.iinfo(np.int32).max
 
 
