@@ -198,8 +198,9 @@ def slow_counts(pages: list[list[tuple[float, int]]], weeks: float, settings: Up
             chosen.append(p)
             updated.append(any(now < date <= now + ahead for date in dates))
         for theta in settings.thetas:
-            right = sum(u for p, u in zip(chosen, updated, strict=True) if p >= theta)
-            found[theta].append((sum(p >= theta for p in chosen), right, sum(updated), n_known))
+            is_chosen = [p >= theta - 1e-12 for p in chosen]
+            right = sum(u for c, u in zip(is_chosen, updated, strict=True) if c)
+            found[theta].append((sum(is_chosen), right, sum(updated), n_known))
     return found
 
 

@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 UPDATES = ("interpolated", "observed")
 AFTER_ALL = np.iinfo(np.int64).max
 WEEK = timedelta(days=7) // timedelta(microseconds=1)
+ROUNDING = 1e-12  # where crawls are even, 1 - (1/2)² is θ = 0.75 on one machine and just below it on another
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def count(captures: Captures, times: Ints, weeks: float, settings: UpdateSetting
         known = known_at(captures, now, window, settings).only(is_told(captures, now))
         following = next_updates(updates, now)[known.page]
         updated = following <= now + ahead
-        chosen = known.probability[:, None] >= settings.thetas
+        chosen = known.probability[:, None] >= np.array(settings.thetas) - ROUNDING
         counts.n_known[i], counts.n_updated[i] = len(known.page), updated.sum()
         counts.n_chosen[i], counts.n_right[i] = chosen.sum(axis=0), (chosen & updated[:, None]).sum(axis=0)
         counts.ranked[i] = weighted_precisions(known.probability, known.quiet_since, following, random)
