@@ -10,14 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from making import imported, jsonl
-from recrawl import world_kernels
+from recrawl import world, world_kernels
+from recrawl.change import notion_or_any
 from recrawl.discovery import Crawler
+from recrawl.errors import NotEnoughData
 from recrawl.history import History
+from recrawl.plan.default import default_policy
 from recrawl.plan.make import survey
 from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
 from recrawl.related import Related
 from recrawl.testing import tiny_world
+from recrawl.visits import Visit
 from recrawl.world import FAILED, GONE, NOTHING, UNREAD, record
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -224,3 +228,26 @@ def test_links_are_numbered_in_the_order_of_first_sight(
     expected = [sorted(seen.setdefault(link, len(seen)) for link in lists[i]) for i in used]
     assert [numbers[a:b].tolist() for a, b in pairwise(found_start)] == expected
     assert stands_for.tolist() == list(seen)
+
+
+def test_a_plan_is_made_of_one_reading_of_the_history_though_others_add_to_it(tmp_path: Path) -> None:
+    records = [
+        visit(page, 24 * day, list(range(day + 1)), text=f"word{day} of {page}") for page in "abc" for day in range(4)
+    ]
+    history = history_of(tmp_path, records)
+    assert default_policy(history).policy == "expected-harvest"  # it reads the visits
+    History.open(history.store.folder).add(
+        [Visit(url="https://e.org/a", at=NOW + timedelta(days=4), links=[], text="z")]
+    )
+    assert len(survey(history, named("round-robin"), notion=notion_or_any("significant")).pages) == 3
+
+
+def test_a_world_that_would_fill_the_memory_is_refused_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = history_of(tmp_path, [visit(page, hours, [1]) for page in "abc" for hours in (0.5, 1.5, 2.5)])
+    monkeypatch.setattr(world, "MAX_CELLS", 9)
+    assert record(history, ENDS).n_cycles == 2
+    monkeypatch.setattr(world, "MAX_CELLS", 8)
+    with pytest.raises(NotEnoughData, match=r"3 cycles of 3 pages are too many to keep in memory; .* --every"):
+        record(history, ENDS, everything=True)

@@ -78,7 +78,7 @@ def told(history: History, page: Ints, host: Ints) -> Iterator[Told]:
 
 def _judged(rows: pa.Table, history: History, page: Ints, host: Ints, claims: Claims) -> tuple[Judged, Ints, Ints]:
     """Visits of these pages (ascending) with what was hinted before them, their hosts and times."""
-    timeline = history.timeline
+    timeline = history.slim_timeline
     seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & np.isin(timeline.page, page))
     of_visit = host[np.searchsorted(page, timeline.page[seen])]
     changed = np.where(timeline.outcome[seen] == Outcome.UNCHANGED, 0, timeline.changed[seen]).astype(np.int8)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _NO_ARRAYS = {"url", "sets", "related", "text", "words", "wordings"}
 _OF_WORDS = ("data", "indices", "indptr", "shape")
+MAX_CELLS = 500_000_000  #: pages times cycles; each takes 13 bytes
 #: No record of the page in this cycle; 404 or 410; any other failure; seen, but its links are not known.
 NOTHING, GONE, FAILED, UNREAD = -1, -2, -3, -4
 _MIX = (np.int64(-7046029254386353131), np.int64(-4417276706812531889))  # odd numbers, to mix digests
@@ -192,8 +193,14 @@ def record(
     texts that were known before cycle 1 (for a plan: that are known now). `with_words`: also what the pages said, if that is
     known. `notion`: what counts as a change, see `World`; a page whose words are never known keeps its versions.
     """
-    timeline = history.slim_timeline
+    # What the pages said is told by all columns: read twice, others might have added visits meanwhile.
+    timeline = history.timeline if with_words or notion else history.slim_timeline
     rounds = rounds_of(timeline, every)
+    if len(rounds.ends) * len(timeline.pages) > MAX_CELLS:
+        raise NotEnoughData(
+            f"{len(rounds.ends):,} cycles of {len(timeline.pages):,} pages are too many to keep in memory; choose longer "
+            "cycles with --every"
+        )
     in_cycle = rounds.of_visit >= 0
     readable = in_cycle & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
     if not readable.any() and not everything:

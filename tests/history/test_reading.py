@@ -1,5 +1,7 @@
 """Tables read row group by row group, against the same tables read whole."""
 
+import weakref
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -128,3 +130,34 @@ def test_what_was_let_go_is_read_anew(tmp_path: Path) -> None:
     history.release()
     assert history.slim_timeline is not before
     assert history.slim_timeline.at.tolist() == before.at.tolist()
+
+
+def test_links_stand_in_memory_once_also_where_a_visit_was_told_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History.create(tmp_path)
+    once = Visit(url="https://e.org/", at=START, links=["https://e.org/a"])
+    history.add([once])
+    history.add([replace(once, title="told better")])
+    held: list[weakref.ref[LinkSets]] = []
+    made = LinkSets.from_groups.__func__
+
+    def counted(cls: type[LinkSets], groups: list[RowGroup]) -> LinkSets:
+        assert not any(one() is not None for one in held)
+        sets: LinkSets = made(cls, groups)
+        held.append(weakref.ref(sets))
+        return sets
+
+    monkeypatch.setattr(LinkSets, "from_groups", classmethod(counted))
+    assert History.open(tmp_path).slim_timeline.n_visits == 1
+    assert len(held) == 2
+
+
+def test_visits_after_a_moment(tmp_path: Path) -> None:
+    history = History.create(tmp_path)
+    history.add([Visit(url="https://e.org/", at=START + timedelta(hours=i), links=[]) for i in range(4)])
+    later = START + timedelta(hours=1)
+    assert history.visits_since(later, ["page", "at"]).num_rows == 2
+    assert history.as_of(START + timedelta(hours=2)).visits_since(later, ["at"])["at"].to_pylist() == [
+        START + timedelta(hours=2)
+    ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -145,11 +146,14 @@ def _made(history: History, options: Options, now: datetime, note: Note) -> Plan
 
 def _forbidden(history: History, now: datetime) -> NDArray[np.int64]:
     """Pages that robots.txt forbade when they were last planned: no server was asked, and for a while none will be."""
-    timeline = history.timeline
-    newest = timeline.page_start[1:] - 1
-    notes = pc.fill_null(pc.starts_with(timeline.rows["note"].combine_chunks(), FORBIDDEN), False)
-    lately = timeline.at[newest] > microseconds(now - FORBIDDEN_FOR)
-    found: NDArray[np.int64] = timeline.pages[np.asarray(notes)[newest] & lately]
+    rows = history.visits_since(now - FORBIDDEN_FOR, ["page", "at", "note"])
+    page, is_forbidden = (
+        rows["page"].to_numpy(),
+        np.asarray(pc.fill_null(pc.starts_with(rows["note"], FORBIDDEN), False)),
+    )
+    order = np.lexsort((~is_forbidden, rows["at"].cast(pa.int64()).to_numpy(), page))
+    newest = order[np.append(np.diff(page[order]) > 0, True)] if len(page) else order
+    found: NDArray[np.int64] = page[newest[is_forbidden[newest]]]
     return found
 
 

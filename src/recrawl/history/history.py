@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -84,6 +85,7 @@ class History:
     @cached_property
     def timeline(self) -> Timeline:
         """All visits as arrays ordered by page and time, unchanged ones with their links carried forward."""
+        self.__dict__.pop("slim_timeline", None)  # from now on this one serves for both
         return self._built()
 
     @cached_property
@@ -91,16 +93,22 @@ class History:
         """The same as `timeline`, but its `rows` have only the columns that tell what was seen: a third of the memory."""
         if "timeline" in self.__dict__:
             return self.timeline
-        try:
-            return self._built(list(SLIM))
-        except TooSlim:
-            return self.timeline
+        built = None
+        with suppress(TooSlim):
+            built = self._built(list(SLIM))
+        return built or self.timeline  # not while the exception keeps hold of what was read in vain
 
     def _built(self, columns: list[str] | None = None) -> Timeline:
         rows = self.store.read("visits", columns, self._when())  # first: what a visit shows is written before it
         with ThreadPoolExecutor(1) as other:  # links are read while visits are put in order
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result())
+
+    def visits_since(self, moment: datetime, columns: list[str]) -> pa.Table:
+        """Some columns of the visits after a moment, as they stand on disk: in no order, and a few of them perhaps twice."""
+        later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
+        until = self._when()
+        return self.store.read("visits", columns, later if until is None else later & until)
 
     def _when(self) -> ds.Expression | None:
         """Which visits belong to it; None: all."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 T = TypeVar("T")
+AT_ONCE = 4  #: row groups read side by side, at most: with many cores a whole table would stand beside what is made of it
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def row_groups(files: Iterable[str]) -> list[RowGroup]:
 
 
 def side_by_side(work: Callable[[RowGroup], T], groups: Iterable[RowGroup]) -> Iterator[T]:
-    """What the work makes of each row group, in order; all cores share it, and none runs far ahead of whoever takes the results."""
-    cores = os.cpu_count() or 1
+    """What the work makes of each row group, in order; a few cores share it, and none runs far ahead of the reader."""
+    cores = min(os.cpu_count() or 1, AT_ONCE)
     waiting: deque[Future[T]] = deque()
     with ThreadPoolExecutor(cores) as threads:
         try:

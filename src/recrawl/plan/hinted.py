@@ -53,9 +53,9 @@ def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hint
 
 def worths_of(history: History) -> list[Worths]:
     """The record of each kind of source on every host of the history."""
-    if not HINTS.read(history.store.folder).num_rows or not history.timeline.n_visits:
+    if not HINTS.read(history.store.folder).num_rows or not history.slim_timeline.n_visits:
         return []
-    page, _, host, _ = named_pages(history, history.timeline.pages)
+    page, _, host, _ = named_pages(history, history.slim_timeline.pages)
     return [of_kind.worths() for of_kind in told(history, page, host)]
 
 

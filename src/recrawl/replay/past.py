@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from recrawl.change import Notion
 from recrawl.errors import NotEnoughData
-from recrawl.history import History, Timeline
+from recrawl.history import History
 from recrawl.history.schema import VISITS
-from recrawl.panel import rounds_of
 from recrawl.world import World, record
 
 MIN_CYCLES = 2  #: after cycle 0: one to learn from, one to choose for
-MAX_CELLS = 500_000_000  #: pages times cycles; each takes about 9 bytes
 
 
 def past(
@@ -37,9 +34,8 @@ def past(
     counts as a change (`World` tells more). `observed`: how many cycles are to be seen whole before any policy chooses.
     """
     used = _Since(history, since) if since else history
-    if not used.timeline.n_visits:
+    if not used.slim_timeline.n_visits:
         raise NotEnoughData(f"the history holds no visits{_span(since, history.until)}, so there is nothing to replay")
-    _check_size(used.timeline, every)
     world = record(used, every, n_related=n_related, with_words=with_words, notion=notion)
     if world.n_cycles < MIN_CYCLES:
         cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
@@ -53,14 +49,6 @@ def past(
             f"choose in; ask for at most {world.n_cycles - 1:,} with --observed"
         )
     return world
-
-
-def _check_size(timeline: Timeline, every: str | timedelta | Sequence[datetime]) -> None:
-    n_cycles, n_pages = len(rounds_of(timeline, every).ends), len(np.unique(timeline.page))
-    if n_cycles * n_pages > MAX_CELLS:
-        raise NotEnoughData(
-            f"{n_cycles:,} cycles of {n_pages:,} pages are too many to replay; choose longer cycles with --every"
-        )
 
 
 def _span(since: datetime | None, until: datetime | None) -> str:

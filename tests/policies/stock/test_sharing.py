@@ -5,8 +5,9 @@ from collections import defaultdict
 import numpy as np
 
 from recrawl.policies.base import LinkLists
-from recrawl.policies.stock.siblings import PAST, Neighbours, Siblings
-from recrawl.policies.stock.sightings import MAX_SHOWERS, Sightings
+from recrawl.policies.stock import siblings as siblings_module
+from recrawl.policies.stock.siblings import MOST, PAST, Neighbours, Siblings
+from recrawl.policies.stock.sightings import Sightings
 
 N = 24
 SITE = np.repeat([0, 1, 2], [12, 8, 4])
@@ -39,7 +40,7 @@ class Slow:
         shared: dict[tuple[int, int], int] = defaultdict(int)
         for p in came:
             for link in came[p]:
-                for q in self.showers[link][-MAX_SHOWERS:]:
+                for q in self.showers[link][-MOST:]:
                     if q != p and SITE[q] == SITE[p]:
                         shared[p, q] += 1
         return came, shared
@@ -67,11 +68,18 @@ def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
         seen = {int(p): shown[i] for i, p in enumerate(page) if answered[i]}
         slow_came, slow_shared = slow.visit(seen, hours)
         assert [set(came[i].tolist()) for i in range(len(page))] == [slow_came.get(int(p), set()) for p in page]
-        one, other = sightings.shared(page, came, SITE)
-        pairs, times = np.unique(np.stack([one, other]), axis=1, return_counts=True)
-        assert {(int(p), int(q)): int(n) for (p, q), n in zip(pairs.T, times, strict=True)} == slow_shared
-        n_shared += len(one)
-    assert n_shared > 1024
+        keys, times = sightings.shared(page, came, np.ones(len(page)), SITE)
+        found = {divmod(int(key), N): float(n) for key, n in zip(keys, times, strict=True)}
+        assert found == slow_shared
+        assert (np.diff(keys) > 0).all()
+        weight = np.where(page % 3 == 0, 0.0, 0.1 * page)  # visits that do not count, and those that count for more
+        of = dict(zip(page.tolist(), weight.tolist(), strict=True))
+        keys, sums = sightings.shared(page, came, weight, SITE)
+        weighed = {pair: n * of[pair[0]] for pair, n in slow_shared.items() if of[pair[0]]}
+        assert {divmod(int(key), N) for key in keys} == weighed.keys()
+        assert np.allclose(sums, [weighed[divmod(int(key), N)] for key in keys])
+        n_shared = max(n_shared, len(found))
+    assert n_shared > 50
     assert len(sightings.first) > 1024
     assert len(sightings._before) > 1024
     assert all(sightings.times[sightings.first[link]] == hours for link, hours in slow.first.items())
@@ -88,12 +96,21 @@ def test_what_the_first_crawl_showed_is_not_new() -> None:
 
 
 def test_only_the_latest_showers_of_a_link_are_named_the_first_pages_first() -> None:
-    sightings, n = Sightings(), MAX_SHOWERS + 10
+    sightings, n = Sightings(), MOST + 10
     page = np.arange(n)
     came = sightings.came(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
-    one, other = sightings.shared(page, came, np.zeros(n, np.int64))
-    assert set(other.tolist()) == set(range(MAX_SHOWERS))
-    assert np.bincount(one).tolist() == [MAX_SHOWERS - 1] * MAX_SHOWERS + [MAX_SHOWERS] * 10
+    keys, times = sightings.shared(page, came, np.ones(n), np.zeros(n, np.int64))
+    one, other = np.divmod(keys, n)
+    assert len(keys) > 1024  # the table has grown
+    assert (times == 1).all()
+    assert set(other.tolist()) == set(range(MOST))
+    assert np.bincount(one).tolist() == [MOST - 1] * MOST + [MOST] * 10
+
+
+def summed(n_pages: int, one, other, links) -> tuple[np.ndarray, np.ndarray]:
+    """The key of every pair once, and its links."""
+    keys, place = np.unique(one * n_pages + other, return_inverse=True)
+    return keys, np.bincount(place, links)
 
 
 class SlowSiblings:
@@ -141,12 +158,13 @@ def test_hits_and_chances_agree_with_dictionaries() -> None:
             if n and q != p and chance.random() < 0.1
         }
         pairs = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
-        siblings.add_new(siblings.keys_of(pairs[:, 0], pairs[:, 1])[0])
+        weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_came, 1)), strict=True))
+        keys, links = summed(N, pairs[:, 0], pairs[:, 1], np.array([weight[p] for p in pairs[:, 0].tolist()]))
+        siblings.add_new(keys)
         place, other, at = siblings.of_visits(page, n_came)
         given = np.array([chance_of(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
         siblings.learn(page, n_came, at, place, given, kept)
-        weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_came, 1)), strict=True))
-        siblings.hit(*siblings.keys_of(pairs[:, 0], pairs[:, 1]), np.array([weight[p] for p in pairs[:, 0].tolist()]))
+        siblings.hit(keys, links)
         slow.visit(
             dict(zip(page.tolist(), n_came.tolist(), strict=True)), shared, chance_of,
             dict(zip(page.tolist(), kept.tolist(), strict=True)),
@@ -174,8 +192,9 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
     seen: set[tuple[int, int]] = set()
     for _ in range(30):
         one, other = chance.integers(0, n, (2, 100))
-        siblings.add_new(siblings.keys_of(one, other)[0])
-        siblings.hit(*siblings.keys_of(one, other), chance.random(100))
+        keys, links = summed(n, one, other, chance.random(100))
+        siblings.add_new(keys)
+        siblings.hit(keys, links)
         seen |= set(zip(one.tolist(), other.tolist(), strict=True))
         plain, turned = dense(siblings.neighbours(), n), dense(siblings.neighbours(is_reversed=True), n)
         assert np.array_equal(plain, turned.T)
@@ -190,19 +209,39 @@ def test_a_share_worked_out_by_hand() -> None:
     siblings.learn(
         page, np.array([6]), *(np.empty(0, np.int64),) * 2, np.empty(0), np.ones(1)
     )  # six that nobody shared
-    siblings.add_new(siblings.keys_of(one, other)[0])
+    keys, links = summed(3, one, other, np.ones(4))
+    siblings.add_new(keys)
     place, _, at = siblings.of_visits(page, np.array([8]))
     siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
-    siblings.hit(*siblings.keys_of(one, other), np.ones(4))
+    siblings.hit(keys, links)
     assert np.isclose(siblings.neighbours().share[0], (4 + 5 * 0.05) / (0.5 * 6 + 0.75 * 8 + 5))
 
 
-def test_pairs_are_found_again_when_the_table_grows_although_none_is_new() -> None:
+def test_pairs_that_are_known_take_no_more_room() -> None:
     siblings = Siblings(np.zeros(30, np.int64))
-    one, other = np.divmod(np.arange(500), 30)
-    siblings.add_new(siblings.keys_of(one, other)[0])
-    siblings.hit(*siblings.keys_of(one, other), np.arange(500) / 100)
+    keys = np.arange(500)
+    siblings.add_new(keys)
+    siblings.hit(keys, keys / 100)
     before = dense(siblings.neighbours(), 30)
-    siblings.add_new(siblings.keys_of(one[:200], other[:200])[0])
-    assert len(siblings.keys) > 1024
+    siblings.add_new(keys[:200])
+    assert len(siblings.keys) == 1024
     assert np.array_equal(dense(siblings.neighbours(), 30), before)
+
+
+def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_two_refits(monkeypatch) -> None:
+    monkeypatch.setattr(siblings_module, "MOST", 10)
+    n = 100
+    siblings, chance = Siblings(np.zeros(n, np.int64)), np.random.default_rng(0)
+    strong = np.arange(n) * n + (np.arange(n) + 1) % n  # each page with the one after it
+    siblings.add_new(strong)
+    siblings.hit(strong, np.full(n, 50.0))
+    for _ in range(40):
+        keys = np.unique(chance.integers(0, n * n, 500))
+        siblings.add_new(keys)
+        siblings.hit(keys, np.full(len(keys), 0.1))
+        assert siblings.size <= 2 * 10 * n + 500
+        assert len(siblings.keys) <= 8192
+    siblings.prune()
+    pairs = siblings.neighbours()
+    assert np.diff(pairs.start).max() == 10
+    assert all(pairs.closest(p)[0] == (p + 1) % n for p in range(n))

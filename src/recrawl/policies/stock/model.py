@@ -230,20 +230,15 @@ class StockModel:
         self._n_squares = 0.999 * (self._n_squares + len(squares))
 
     def _learn_sharing(self, visits: Visits, came: LinkLists, place: Ints, hours: float, kept: Floats) -> None:
-        page = visits.page
-        again, n_came = page[place], came.sizes[place]
-        to_again = np.full(self.n_pages, -1, np.int64)
-        to_again[again] = np.arange(len(again))
-        one, other = self.sightings.shared(page, came, self.site)
-        counts = to_again[one] >= 0
-        one, other = one[counts], other[counts]
-        keys, place_of_key = self.siblings.keys_of(one, other)
+        again, n_came = visits.page[place], came.sizes[place]
+        weight = np.zeros(len(visits))  # pages that are seen for the first time tell nothing of what comes on them
+        weight[place] = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_came, 1))
+        keys, links = self.sightings.shared(visits.page, came, weight, self.site)
         self.siblings.add_new(keys)
         of_visit, sibling, at = self.siblings.of_visits(again, n_came)
         chance = self._chance(again[of_visit], sibling, visits, hours)
         self.siblings.learn(again, n_came, at, of_visit, chance, kept)
-        weight = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_came, 1))
-        self.siblings.hit(keys, place_of_key, weight[to_again[one]])
+        self.siblings.hit(keys, links)
 
     def _chance(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
         """The share of what came on each page that had come when its sibling was last visited."""

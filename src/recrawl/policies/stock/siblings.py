@@ -10,8 +10,19 @@ from numba import njit
 from recrawl.policies.base import Floats, Ints
 from recrawl.policies.pairs import EMPTY, slot
 
-MOST = 60  #: pairs of a page that are kept
+MOST = 60  #: pairs of a page that are kept, and pages that are remembered for a link: those that more pages show are navigation
+LEAST = 10  #: of these where there are very many pages …
+ALTOGETHER = 10_000_000  #: … and so many pairs would be too many
 PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
+
+
+def most_pairs(n_pages: int) -> int:
+    """How many pairs of each page are kept: a site may add a link to a million pages at once.
+
+    >>> most_pairs(100), most_pairs(300_000), most_pairs(10_000_000)
+    (60, 33, 10)
+    """
+    return int(np.clip(ALTOGETHER // max(n_pages, 1), LEAST, MOST))
 
 
 @dataclass(frozen=True)
@@ -61,15 +72,10 @@ class Siblings:
         at = self._at[begin + _ramps(sizes)]
         return np.repeat(place, sizes), self.keys[at] % self.n_pages, at
 
-    def keys_of(self, one: Ints, other: Ints) -> tuple[Ints, Ints]:
-        """The key of every pair once, and for each pair given the place of its key."""
-        keys, place = np.unique(one * self.n_pages + other, return_inverse=True)
-        return keys, place
-
     def add_new(self, keys: Ints) -> None:
-        """Make room for pairs that share a link for the first time."""
-        self._reserve(len(keys))
+        """Make room for pairs (page · pages + other page) that share a link for the first time."""
         keys = keys[self.keys[_slots(self.keys, keys)] == EMPTY]
+        self._reserve(len(keys))
         self.chances[_insert(self.keys, keys)] = PAST * self.n_came[keys // self.n_pages]
         self.size += len(keys)
 
@@ -80,25 +86,22 @@ class Siblings:
         self.chances[at] = self.chances[at] * kept[place] + counts[place] * chance
         self.n_came[page] = self.n_came[page] * kept + counts
 
-    def hit(self, keys: Ints, place: Ints, weight: Floats) -> None:
-        """Add links that both pages of a pair show: a weight each, for the pair whose key stands at `place`."""
+    def hit(self, keys: Ints, links: Floats) -> None:
+        """Add links that both pages of known pairs show."""
         at = _slots(self.keys, keys)
-        self.hits[at] += np.bincount(place, weight)
+        self.hits[at] += links
         self.chances[at] = np.maximum(self.chances[at], self.hits[at])
+        if self.size > 2 * most_pairs(self.n_pages) * self.n_pages:
+            self.prune()
 
     def prune(self) -> None:
         """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
-        pairs = self.neighbours()
-        if not len(self._at) or np.diff(pairs.start).max() <= MOST:
+        pairs, most = self.neighbours(), most_pairs(self.n_pages)
+        if not len(self._at) or np.diff(pairs.start).max() <= most:
             return
         page = np.repeat(np.arange(self.n_pages), np.diff(pairs.start))
         order = np.lexsort((-pairs.share, page))
-        kept = self._at[order[_ramps(np.diff(pairs.start)) < MOST]]
-        keys, hits, chances = self.keys[kept], self.hits[kept], self.chances[kept]
-        self.keys[:], self.hits[:], self.chances[:] = EMPTY, 0.0, 0.0
-        at = _insert(self.keys, keys)
-        self.hits[at], self.chances[at] = hits, chances
-        self.size, self._n_sorted = len(keys), -1
+        self._rebuild(self._at[order[_ramps(np.diff(pairs.start)) < most]], 0)
 
     def neighbours(self, is_reversed: bool = False) -> Neighbours:
         """All pairs by their first page; reversed: by the other one, with the share of what comes on the first."""
@@ -123,17 +126,17 @@ class Siblings:
         self._start = np.append(0, np.cumsum(counts))
 
     def _reserve(self, more: int) -> None:
-        if 2 * (self.size + more) <= len(self.keys):
-            return
-        room = len(self.keys)
-        while room < 2 * (self.size + more):
-            room *= 2
-        held = np.flatnonzero(self.keys != EMPTY)
+        if 2 * (self.size + more) > len(self.keys):
+            self._rebuild(np.flatnonzero(self.keys != EMPTY), more)
+
+    def _rebuild(self, held: Ints, more: int) -> None:
+        """A table of these slots with room for so many more."""
+        room = max(1024, 1 << (2 * (len(held) + more) - 1).bit_length())
         keys, hits, chances = self.keys[held], self.hits[held], self.chances[held]
         self.keys, self.hits, self.chances = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
         at = _insert(self.keys, keys)
         self.hits[at], self.chances[at] = hits, chances
-        self._n_sorted = -1
+        self.size, self._n_sorted = len(keys), -1
 
 
 def _ramps(sizes: Ints) -> Ints:

@@ -9,8 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.policies.base import Flags, Floats, Ints, LinkLists
+from recrawl.policies.pairs import EMPTY, slot
+from recrawl.policies.stock.siblings import most_pairs
 
-MAX_SHOWERS = 60  #: of a new link, the latest: those that more pages show are navigation
 _UNSEEN = np.iinfo(np.int32).max
 
 
@@ -44,10 +45,18 @@ class Sightings:
         self._n = _note(start, links, page, moment, self.first, self._newest, self._before, self._page, self._n)
         return LinkLists(start, links)
 
-    def shared(self, page: Ints, came: LinkLists, site: Ints) -> tuple[Ints, Ints]:
-        """For each link that came, every page of the same site that shows it as well: the page it came on, and the other."""
-        one, other = _shared(came.start, came.links, page, self._newest, self._before, self._page, site, MAX_SHOWERS)
-        return one, other
+    def shared(self, page: Ints, came: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
+        """How many of the links that came on a page another page of its site shows as well, each by the weight of its visit.
+
+        One entry for each pair that shares any: its key (page · pages + other page), ascending, and the sum. Visits without
+        weight are passed over.
+        """
+        keys, sums = _shared(
+            came.start, came.links, page, weight, self._newest, self._before, self._page, site, most_pairs(len(site))
+        )
+        held = np.flatnonzero(keys != EMPTY)
+        held = held[np.argsort(keys[held])]
+        return keys[held], sums[held]
 
     def _moment(self, hours: float) -> int:
         if not self.times or hours > self.times[-1]:
@@ -109,23 +118,37 @@ def _note(start, links, page, moment, first, newest, before, shower, n):  # type
 
 
 @njit(cache=True)
-def _shared(start, links, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
-    room = 1024
-    one, other = np.empty(room, np.int64), np.empty(room, np.int64)
+def _shared(start, links, page, weight, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+    n_pages = len(site)
+    keys, sums = np.full(1024, EMPTY, np.int64), np.zeros(1024)
     n = 0
     for i in range(len(page)):
+        if weight[i] <= 0.0:
+            continue
         for at in range(start[i], start[i + 1]):
             entry, left = newest[links[at]], most
             while entry >= 0 and left > 0:
                 left -= 1
                 q = shower[entry]
-                if q != page[i] and site[q] == site[page[i]]:
-                    if n == room:
-                        room *= 2
-                        more_one, more_other = np.empty(room, np.int64), np.empty(room, np.int64)
-                        more_one[:n], more_other[:n] = one, other
-                        one, other = more_one, more_other
-                    one[n], other[n] = page[i], q
-                    n += 1
                 entry = before[entry]
-    return one[:n], other[:n]
+                if q == page[i] or site[q] != site[page[i]]:
+                    continue
+                key = page[i] * n_pages + q
+                place = slot(keys, key)
+                if keys[place] == EMPTY:
+                    keys[place] = key
+                    n += 1
+                sums[place] += weight[i]
+                if 2 * n > len(keys):
+                    keys, sums = _roomier(keys, sums)
+    return keys, sums
+
+
+@njit(cache=True)
+def _roomier(keys, sums):  # type: ignore[no-untyped-def]
+    more_keys, more_sums = np.full(2 * len(keys), EMPTY, np.int64), np.zeros(2 * len(keys))
+    for i in range(len(keys)):
+        if keys[i] != EMPTY:
+            place = slot(more_keys, keys[i])
+            more_keys[place], more_sums[place] = keys[i], sums[i]
+    return more_keys, more_sums
