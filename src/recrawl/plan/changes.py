@@ -38,7 +38,8 @@ class ChangeExpectation:
         self._seen: Ints = np.full(n_pages, NEVER)
         self._days = self._frequencies = 0.0  # the lengths of all intervals, and what they are in intervals a day
         # The log-likelihood of each rate: once for all pages of which the same is known, since cycle after cycle most are alike.
-        self._fits, self._fit_of = np.zeros((1, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
+        self._fits, self._fit_of = np.zeros((16, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
+        self._n_fits = 1  # rows in use; the others are room to grow
         self._shares: Floats | None = None
 
     def observe(self, visits: Visits) -> None:
@@ -58,11 +59,16 @@ class ChangeExpectation:
     def _add(self, page: Ints, rows: NDArray[np.float32], which: Ints) -> None:
         """Add one of some rows to what is known of each page."""
         pairs, place = np.unique(self._fit_of[page] * len(rows) + which, return_inverse=True)
-        self._fit_of[page] = len(self._fits) + place
-        self._fits = np.concatenate([self._fits, self._fits[pairs // len(rows)] + rows[pairs % len(rows)]])
-        if len(self._fits) > 1.25 * len(self._fit_of) + 1_000:
+        begin, self._n_fits = self._n_fits, self._n_fits + len(pairs)
+        if self._n_fits > len(self._fits):
+            longer = np.empty((max(self._n_fits, len(self._fits) * 5 // 4), len(RATES)), np.float32)
+            longer[:begin] = self._fits[:begin]
+            self._fits = longer
+        self._fits[begin : self._n_fits] = self._fits[pairs // len(rows)] + rows[pairs % len(rows)]
+        self._fit_of[page] = begin + place
+        if self._n_fits > 1.25 * len(self._fit_of) + 1_000:
             used, self._fit_of = np.unique(self._fit_of, return_inverse=True)
-            self._fits = self._fits[used]
+            self._fits, self._n_fits = self._fits[used], len(used)
 
     def seen_at(self, last_visit: Ints) -> None:
         """The pages were last seen when they were last visited at the latest, not when the cycle ended."""

@@ -166,7 +166,9 @@ class ExpectedHarvest(Policy):
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
         worth = foreseen.answers[new] * np.nan_to_num(self.model_.size[new])
-        return new[np.argsort(-worth, kind="stable")][: int(np.ceil(self.explore * per_cycle))]
+        share = self.explore * per_cycle  # seldom a whole number: what is left over goes to the next cycle
+        n = math.floor((self.model_.n_cycles + 1) * share) - math.floor(self.model_.n_cycles * share)
+        return new[np.argsort(-worth, kind="stable")][:n]
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class _Why:
         """Why the i-th page was picked."""
         answers = self.answers[i]
         if self.is_unseen[i]:
-            return f"never answered yet; {answers:.0%} likely to answer, with {_count(self.stock[i])} new links then"
+            return f"its links were never read yet; {answers:.0%} likely to answer, with {_count(self.stock[i])} new links then"
         waited, gone = self.hours - self.seen_at[self.page[i]], half_gone(self.weights[i])
         told = f"about {_count(self.stock[i])} unseen links: {_often(self.rate[i])} for {_long(waited)}"
         told += f", half of them gone after {_long(gone)}" if gone < HARDLY_GONE else ", hardly any leave"

@@ -147,7 +147,7 @@ def test_a_score_is_expected_links_times_urgency_and_safety() -> None:
         cycle_hours, age = policy.model_.cycle_hours, hours_of(world, cycle) - hours_of(world, 0)
         patience = np.clip(0.6931471805599453 * age, 2 * cycle_hours, 14 * cycle_hours)
         foreseen = policy.model_.foresee(choice.page, hours_of(world, cycle), cycle_hours, patience)
-        assert np.allclose(choice.expected, foreseen.expected)
+        assert np.allclose(choice.expected, np.fmin(foreseen.expected, policy.model_.size[choice.page]))
         assert np.allclose(choice.score, foreseen.expected * foreseen.worth.urgency * foreseen.worth.safety)
         policy.observe(crawler.visit(choice.page).visits)
 
@@ -206,7 +206,7 @@ def test_pages_of_every_kind_are_given_a_reason_that_fits() -> None:
     made, why = replayed(tiny_world(living(0), site=SITE), Budget(N_PAGES), explore=0.0)
     told = dict(zip(made[-1].page.tolist(), why, strict=True))
     assert len(told) == N_PAGES
-    assert told[7].startswith("never answered yet; ")
+    assert told[7].startswith("its links were never read yet; ")
     assert all("unseen links: " in why for p, why in told.items() if p != 7)
     assert any(" also on page " in why for why in told.values())
     assert any("half of them gone after" in why for why in told.values())
@@ -239,3 +239,25 @@ def test_expected_links_come_near_what_is_found() -> None:
             policy.observe(visits)
     assert found > 500
     assert 0.85 < due / found < 1.15
+
+
+@pytest.mark.parametrize(("budget", "explored"), [(1, 2), (2, 4), (3, 6), (4, 8), (7, 14)])
+def test_a_quarter_of_any_budget_goes_to_pages_not_visited_twice(budget: int, explored: int) -> None:
+    """What is no whole number of pages is made up for in later cycles."""
+    n = 400  # two pages that gain many links, and enough others to be tried
+    shows: list[list[Shown]] = [[{10_000 * p + t if p < 2 else p for _ in "x"} for p in range(n)] for t in range(15)]
+    world = tiny_world(shows, site=list(range(n)))
+    policy, crawler = ExpectedHarvest(), Crawler(world)
+    policy.start(crawler.pages)
+    policy.observe(crawler.first.visits)
+    policy.observe(crawler.visit(np.array([0, 1])).visits)
+    n_new = 0
+    for cycle in range(2, 10):
+        is_new = crawler.pages.is_new.copy()
+        first = policy._unexplored(
+            crawler.pages, policy._foreseen(n, hours_of(world, cycle), 9.0), Budget(budget), np.ones(n, bool)
+        )
+        assert is_new[first].all()
+        n_new += len(first)
+        policy.observe(crawler.visit(first).visits)
+    assert n_new == explored

@@ -1,9 +1,8 @@
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import nbinom
+import copy
 
-from recrawl.policies.stock.prior import POWERS, SHAPES, Prior
+import numpy as np
+
+from recrawl.policies.stock.prior import POWERS, Prior
 from recrawl.related import Related
 
 N, PER_SITE = 400, 10
@@ -21,7 +20,7 @@ def fitted(
     around: bool = True,
 ) -> Prior:
     prior = Prior(N)
-    for _ in range(2):  # the shape of the first time serves the second
+    for _ in range(2):  # the mixture of the first time serves the second
         prior.refit(arrivals.astype(float), exposure, size, SITE, related, dispersion, 1.0, around)
     return prior
 
@@ -33,45 +32,36 @@ def by_site(seed: int, spread: float) -> np.ndarray:
     return chance.poisson(10.0 * level[SITE])
 
 
-@given(st.floats(0, 50), st.floats(0.01, 100), st.floats(0.01, 9), st.floats(0.05, 20), st.floats(1, 20))
-def test_the_rate_of_a_page_is_the_mean_of_its_gamma_distribution_given_its_past(
-    arrivals: float, exposure: float, mean: float, shape: float, dispersion: float
-) -> None:
-    prior = Prior(1)
-    prior.mean, prior.shape = np.array([mean]), shape
-    told = prior.rate(np.array([arrivals]), np.array([exposure]), slice(None), dispersion)[0]
-    after, rate = shape + arrivals / dispersion, shape / mean + exposure / dispersion  # gamma, in batches of links
-    assert np.isclose(told, after / rate)
+def test_a_rate_is_what_is_expected_times_what_the_mixture_tells_of_batches() -> None:
+    prior = Prior(3)
+    prior.mean = np.array([2.0, 0.5, 4.0])
+    arrivals, exposure, page = np.array([30.0, 0.0]), np.array([10.0, 7.0]), np.array([0, 2])
+    rate, shape = prior.posterior(arrivals, exposure, page, 4.0)
+    factor, known = prior.mixture.posterior(np.array([30 / 4, 0.0]), np.array([2.0 * 10 / 4, 4.0 * 7 / 4]))
+    assert np.allclose(rate, [2.0 * factor[0], 4.0 * factor[1]])
+    assert np.array_equal(shape, known)
 
 
-def test_a_rate_worked_out_by_hand() -> None:
-    prior = Prior(2)
-    prior.mean, prior.shape = np.array([2.0, 2.0]), 0.5
-    rate = prior.rate(np.array([0.0, 30.0]), np.array([0.0, 10.0]), np.array([0, 1]), 4.0)
-    assert np.allclose(rate, [2.0, (30 + 0.5 * 4) / (10 + 0.5 * 4 / 2)])
-
-
-def test_shape_and_power_are_those_under_which_the_counts_are_likeliest() -> None:
+def test_power_is_that_under_which_the_counts_are_likeliest() -> None:
     chance = np.random.default_rng(3)
     size = chance.integers(1, 200, N).astype(float)
     exposure = chance.uniform(5, 50, N)
     arrivals = chance.poisson(chance.gamma(0.7, 1 / 0.7, N) * 0.02 * size**0.75 * exposure).astype(float)
     prior = Prior(N)
-    start = prior.shape
-    prior.refit(arrivals, exposure, size, np.arange(N), None, dispersion=1.0, cycle_hours=1e-9)
-
-    def likelihood(mean: np.ndarray, shape: float) -> float:
-        return nbinom(shape, shape / (shape + mean * exposure)).logpmf(arrivals.astype(int)).sum()
+    for _ in range(3):
+        mixture = copy.deepcopy(prior.mixture)  # as it was learnt the last time
+        prior.refit(arrivals, exposure, size, np.arange(N), None, dispersion=1.0, cycle_hours=1e-9)
 
     def level(power: float) -> np.ndarray:
         base = size**power
         return base * (arrivals.sum() + 1) / (base * exposure).sum()
 
-    assert prior.power == max(POWERS, key=lambda power: likelihood(level(power), start))
+    def likelihood(power: float) -> float:
+        return mixture.log_likelihood(arrivals, level(power) * exposure)
+
+    assert prior.power == max(POWERS, key=likelihood)
     assert np.allclose(prior.mean, level(prior.power))  # every page is a site of its own: nobody to look at
-    assert prior.shape == max(SHAPES, key=lambda shape: likelihood(level(prior.power), shape))
     assert prior.power == 0.75
-    assert 0.5 < prior.shape < 1.0
 
 
 def test_a_page_without_a_past_begins_with_what_its_site_brings() -> None:
@@ -81,7 +71,7 @@ def test_a_page_without_a_past_begins_with_what_its_site_brings() -> None:
     prior = fitted(arrivals, exposure)
     assert prior.site_weight <= 10
     of_site = np.bincount(SITE, arrivals) / np.bincount(SITE, exposure)
-    rate = prior.rate(arrivals.astype(float), exposure, slice(None), 1.0)[new]
+    rate = prior.posterior(arrivals.astype(float), exposure, slice(None), 1.0)[0][new]
     assert np.corrcoef(rate, of_site)[0, 1] > 0.98
     assert np.median(np.abs(rate / np.maximum(of_site, 0.01) - 1)) < 0.15
 
@@ -143,9 +133,12 @@ def test_without_looking_around_all_pages_begin_alike() -> None:
 
 def test_batches_of_links_are_not_taken_for_differences_between_pages() -> None:
     chance = np.random.default_rng(0)
-    arrivals = 10 * chance.poisson(1.0, N)  # ten at a time, every page alike
-    assert fitted(arrivals, dispersion=10.0).shape == SHAPES[-1]
-    assert fitted(arrivals, dispersion=1.0).shape < 2
+    arrivals = 10.0 * chance.poisson(1.0, N)  # ten at a time, every page alike
+    spread = []
+    for dispersion in (10.0, 1.0):
+        rate, _ = fitted(arrivals, dispersion=dispersion).posterior(arrivals, HOURS, slice(None), dispersion)
+        spread.append(rate.std() / rate.mean())
+    assert spread[0] < 0.75 * spread[1]
 
 
 def test_what_a_site_brings_is_weighed_in_batches_of_links() -> None:

@@ -50,7 +50,24 @@ def test_hours_in_which_links_come_run_faster_and_all_others_slower() -> None:
     is_busy = np.isin(np.arange(HOURS) % 24, (9, 10, 11))
     assert rhythm.speed[is_busy].min() > 1.5
     assert rhythm.speed[~is_busy].max() < 0.5 * rhythm.speed[is_busy].min()
-    assert np.isclose(rhythm.speed[is_busy][0], (160 + 10) / (20 + 10))  # four weeks of 40, where 5 were due
+
+
+def test_an_hour_of_the_week_is_as_busy_as_that_hour_and_that_day_until_it_shows() -> None:
+    rhythm = Rhythm(pseudo_links=20.0)
+    chance = np.random.default_rng(0)
+    rhythm.due = np.full(HOURS, 30.0)
+    rhythm.came = chance.poisson(30.0, HOURS).astype(float)
+    rhythm.came[24:48] *= 2.0  # a busy day
+    rhythm.came[9::24] *= 3.0  # a busy hour of all days
+    rhythm.came[5 * 24 + 9] = 0.0  # but of one
+    rhythm.refit()
+    due = 30.0 * rhythm.came.sum() / rhythm.due.sum()
+    hour = [(sum(rhythm.came[h::24]) + 20) / (7 * due + 20) for h in range(24)]
+    day = [(sum(rhythm.came[24 * d : 24 * d + 24]) + 20) / (sum(hour) * due + 20) for d in range(7)]
+    speed = [(rhythm.came[i] + 20) / (due + 20 / (day[i // 24] * hour[i % 24])) for i in range(HOURS)]
+    assert np.allclose(rhythm.speed, np.array(speed) / np.mean(speed))
+    assert rhythm.speed[24 + 9] == rhythm.speed.max()
+    assert rhythm.speed[5 * 24 + 9] < 0.5 * rhythm.speed[4 * 24 + 9]
 
 
 def test_what_came_in_a_long_time_tells_nothing_about_the_hour() -> None:

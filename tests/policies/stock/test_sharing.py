@@ -121,17 +121,21 @@ class SlowSiblings:
         self.hits: dict[tuple[int, int], float] = {}
         self.chances: dict[tuple[int, int], float] = {}
         self.n_came: dict[int, float] = defaultdict(float)
+        self.fading: dict[int, float] = defaultdict(lambda: 1.0)
 
     def visit(self, n_came: dict[int, int], shared: dict[tuple[int, int], int], chance, kept: dict[int, float]) -> None:
         for p, q in shared:
             if (p, q) not in self.hits:
                 self.hits[p, q], self.chances[p, q] = 0.0, PAST * self.n_came[p]
+        for p in n_came:
+            self.fading[p] *= kept[p]
         for p, q in self.hits:
             if n_came.get(p, 0):
-                self.hits[p, q] *= kept[p]
+                self.hits[p, q] *= self.fading[p]
                 more = min(n_came[p], self.per_visit) * chance(p, q)
-                self.chances[p, q] = self.chances[p, q] * kept[p] + more
+                self.chances[p, q] = self.chances[p, q] * self.fading[p] + more
         for p, n in n_came.items():
+            self.fading[p] = 1.0 if n else self.fading[p]
             self.n_came[p] = self.n_came[p] * kept[p] + min(n, self.per_visit)
         for (p, q), n in shared.items():
             self.hits[p, q] += n * min(1.0, self.per_visit / n_came[p])
@@ -245,3 +249,17 @@ def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_tw
     pairs = siblings.neighbours()
     assert np.diff(pairs.start).max() == 10
     assert all(pairs.closest(p)[0] == (p + 1) % n for p in range(n))
+
+
+def test_pairs_fade_with_time_however_seldom_links_come() -> None:
+    left = []
+    for every in (1, 30):
+        siblings = Siblings(np.zeros(2, np.int64))
+        siblings.add_new(np.array([1]))
+        siblings.hit(np.array([1]), np.array([8.0]))
+        for day in range(1, 361):
+            n_came = np.array([int(day % every == 0)])
+            place, _, at = siblings.of_visits(np.array([0]), n_came)
+            siblings.learn(np.array([0]), n_came, at, place, np.zeros(len(at)), np.array([0.5 ** (1 / 60)]))
+        left.append(float(siblings.hits.max()))
+    assert np.allclose(left, 8 / 2**6)

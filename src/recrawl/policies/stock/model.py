@@ -23,6 +23,7 @@ USUAL = 0.3  # weight of the newest gap in a page's usual one
 REFIT = 1.1  # what all pages share is learnt anew when so many times as many cycles have passed
 SETTLED = 3  # cycles before expectations are judged: the first ones rest on next to nothing
 FEW = 3  # answers of a page before its counts tell how links come in batches
+EVERY = slice(None)
 RECENT = 50  # cycles, that tell how long one usually is
 
 
@@ -50,7 +51,7 @@ class Foreseen:
     raw: Floats  # links, as the model says
     expected: Floats  # links, corrected by how right the model was so far
     is_unseen: Flags  # it never answered
-    rate: Floats  # links an hour, of every page there is
+    rate: Floats  # links an hour; one entry for every page there is, 0 where nobody asked
     pairs: Neighbours  # that were reckoned with
 
 
@@ -72,7 +73,7 @@ class StockModel:
         self.began = np.inf  # hours since 1970 of the first visits
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
-        self._n_cycles, self._next_fit = 0, 1
+        self.n_cycles, self._next_fit = 0, 1  # that were observed; and after how many all is learnt anew
 
     # -- what is expected ----------------------------------------------------------------------------------------------
 
@@ -81,13 +82,16 @@ class StockModel:
         """φ: the variance of a page's counts, in units of their mean."""
         return max(self._squares / self._n_squares, 1.0)
 
-    def rate(self) -> Floats:
-        """Links an hour (of the rhythm's clock), for every page."""
-        return self.prior.rate(self.streams.arrivals, self.streams.exposures(), slice(None), self.dispersion)
+    def rate(self, page: Ints | slice = EVERY) -> Floats:
+        """Links an hour (of the rhythm's clock), for some pages or all."""
+        return self._rates(page)[0]
 
     def shape(self, page: Ints) -> Floats:
         """Of the gamma distribution of each page's rate: how well it is known."""
-        return self.streams.arrivals[page] / self.dispersion + self.prior.shape
+        return self._rates(page)[1]
+
+    def _rates(self, page: Ints | slice) -> tuple[Floats, Floats]:
+        return self.prior.posterior(self.streams.arrivals[page], self.streams.exposures(page), page, self.dispersion)
 
     def clock(self, hours: float) -> tuple[float, Floats]:
         """Now, and when each page was last seen (NaN: never), by the rhythm's clock."""
@@ -113,7 +117,8 @@ class StockModel:
         gap = np.where(np.isnan(self.gap), sweep, self.gap)
         cycle = now - self.clock(hours - self.cycle_hours)[0]
         last = np.where(np.isnan(last), -np.inf, last)
-        rate, pairs = self.rate(), self.pairs()
+        rate, pairs = np.zeros(self.n_pages), self.pairs()
+        rate[page] = self.rate(page)
         found = appraise(seen, now, last, rate, self.streams, pairs, gap, max(cycle, 1e-6), patience)
         stock, safety = self.answering.first_links(page), np.ones(len(page))
         urgency = self._urgency_of_unseen(page, hours, patience)
@@ -154,8 +159,8 @@ class StockModel:
         hours = microseconds(visits.at) / US_PER_HOUR
         self.expect_cycle(hours)
         self._times, self.began = [*self._times[-RECENT:], hours], min(self.began, hours)
-        came = self._judge(visits, hours) if self._n_cycles else np.zeros(len(visits), np.int64)
-        if self._n_cycles == 0:
+        came = self._judge(visits, hours) if self.n_cycles else np.zeros(len(visits), np.int64)
+        if self.n_cycles == 0:
             self.sightings.all_known(visits.shown, hours)
         self._learn(visits, hours)
         self.answering.observe(visits, hours, came)
@@ -163,13 +168,13 @@ class StockModel:
         self.seen_at[page] = hours
         self.n_answers[page] += 1
         self.size[page] = visits.shown.sizes[visits.answered]
-        self._n_cycles += 1
-        if self._n_cycles >= self._next_fit:
+        self.n_cycles += 1
+        if self.n_cycles >= self._next_fit:
             self.refit()
 
     def _judge(self, visits: Visits, hours: float) -> Ints:
         """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
-        if self._n_cycles < SETTLED:
+        if self.n_cycles < SETTLED:
             return credited(visits.page, visits)
         sweep = self.cycle_hours * max(self.n_pages / max(len(visits), 1), 1.0)
         foreseen = self.foresee(visits.page, hours, sweep, sweep)
@@ -202,8 +207,8 @@ class StockModel:
         half_life = np.maximum(24.0 * self.parts.half_life_days, self.parts.half_life_visits * usual)
         kept = 0.5 ** (gap / half_life)
         n_came = came.sizes[place]
-        rate = self.rate()[again]
-        if self._n_cycles:
+        rate = self.rate(again)
+        if self.n_cycles:
             self._learn_spread(again, n_came, rate, waited)
             self.rhythm.learn(since[place], hours, n_came.astype(np.float64), rate)
             if self.parts.overlap:
@@ -254,7 +259,7 @@ class StockModel:
 
     def refit(self) -> None:
         """Learn anew what all pages share."""
-        self._next_fit = max(self._n_cycles + 1, int(np.ceil(REFIT * self._n_cycles)))
+        self._next_fit = max(self.n_cycles + 1, int(np.ceil(REFIT * self.n_cycles)))
         if len(self._times) > 1:
             self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)
         if self.parts.lifetimes:

@@ -9,49 +9,41 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
 
 from recrawl.policies.base import Floats, Ints
+from recrawl.policies.stock.mixture import Mixture
 
 if TYPE_CHECKING:
     from recrawl.related import Related
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  #: of a page's size, to which its rate may be proportional
-SHAPES = np.geomspace(
-    0.02, 20.0, 13
-)  #: of the gamma distribution of rates around what is expected: small means very different
-WEIGHTS = (
-    0.3,
-    1.0,
-    3.0,
-    10.0,
-    30.0,
-    100.0,
-    np.inf,
-)  #: links of others that weigh as much as the level above; infinite: unused
+#: Links of others that weigh as much as the level above; infinite: unused.
+WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, np.inf)
 CYCLES_A_LINK = 10.0  #: in which a page gains one link, as long as nothing else is known
 MAX_FITTED = 20_000  #: pages that the weights are learnt from; more tell no more
 
 
 class Prior:
-    """The expected rate of every page (links a clock hour), and how firmly to expect it.
+    """The expected rate of every page (links a clock hour), and how far pages differ from it.
 
-    The rate of page p is gamma distributed with shape `shape` around mean_p = level · size_p^power · site_p · related_p. Counts are
-    over-dispersed by φ: links come in batches. So after A links in E hours the rate is (A + shape·φ)/(E + shape·φ/mean_p). The
-    factors of site and related pages are ratios of what came to what was expected there, without the page itself, shrunk
-    towards 1 by `site_weight` and `related_weight` links.
+    What is expected of page p is mean_p = level · size_p^power · site_p · related_p. The factors of site and related pages are
+    ratios of what came to what was expected there, without the page itself, shrunk towards 1 by `site_weight` and
+    `related_weight` links. Around that rates differ as `Mixture` says, by which the past of a page is weighed against what is
+    expected of it. Counts are over-dispersed by φ: links come in batches.
     """
 
     def __init__(self, n_pages: int) -> None:
         self.mean: Floats = np.ones(n_pages)
-        self.power, self.shape = 1.0, 0.5
+        self.power, self.mixture = 1.0, Mixture()
         self.site_weight = self.related_weight = np.inf
 
-    def rate(self, arrivals: Floats, exposure: Floats, page: Ints | slice, dispersion: float) -> Floats:
-        """Links an hour, by the page's own past and what is expected of it."""
-        strength = self.shape * dispersion
-        rate: Floats = (arrivals + strength) / (exposure + strength / self.mean[page])
-        return rate
+    def posterior(
+        self, arrivals: Floats, exposure: Floats, page: Ints | slice, dispersion: float
+    ) -> tuple[Floats, Floats]:
+        """Links an hour, by the page's own past and what is expected of it, and the shape of a gamma distribution around that."""
+        mean = self.mean[page]
+        factor, shape = self.mixture.posterior(arrivals / dispersion, mean * exposure / dispersion)
+        return mean * factor, shape
 
     def refit(
         self,
@@ -70,11 +62,11 @@ class Prior:
         fitted = np.flatnonzero(exposure > 0)
         fitted = fitted[:: len(fitted) // MAX_FITTED + 1]
 
-        def fit(mean: Floats, shape: float) -> float:
-            """Log-likelihood of what the pages brought, per link batch: a negative binomial distribution."""
-            n, expected = arrivals[fitted] / dispersion, mean[fitted] * exposure[fitted] / dispersion
-            terms = gammaln(n + shape) - gammaln(shape) + shape * np.log(shape / (shape + expected))
-            return float((terms + n * np.log(expected / (shape + expected))).sum())
+        def batches(mean: Floats) -> tuple[Floats, Floats]:
+            return arrivals[fitted] / dispersion, mean[fitted] * exposure[fitted] / dispersion
+
+        def fit(mean: Floats) -> float:
+            return self.mixture.log_likelihood(*batches(mean))
 
         def level(power: float) -> Floats:
             base = size**power
@@ -85,22 +77,23 @@ class Prior:
         if len(fitted) < 3:
             self.mean = level(self.power)
             return
-        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power), self.shape))
+        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)))
         mean = level(self.power)
         if around:
-            self.site_weight, mean = self._looked(_SiteFactor(site, arrivals, mean * exposure), mean, dispersion, fit)
+            self.site_weight, mean = _looked(_SiteFactor(site, arrivals, mean * exposure), mean, dispersion, fit)
         if around and related is not None:
             near = _RelatedFactor(related, arrivals, mean * exposure)
-            self.related_weight, mean = self._looked(near, mean, dispersion, fit)
+            self.related_weight, mean = _looked(near, mean, dispersion, fit)
         self.mean = mean
-        self.shape = float(max(SHAPES, key=lambda shape: fit(mean, shape)))
+        self.mixture.learn(*batches(mean))
 
-    def _looked(
-        self, factor: _SiteFactor, mean: Floats, dispersion: float, fit: Callable[[Floats, float], float]
-    ) -> tuple[float, Floats]:
-        """The weight that explains best what the pages brought, and the means with it; unused unless it explains more."""
-        best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion), self.shape))
-        return best, mean * factor(best * dispersion)
+
+def _looked(
+    factor: _SiteFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
+) -> tuple[float, Floats]:
+    """The weight that explains best what the pages brought, and the means with it; unused unless it explains more."""
+    best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion)))
+    return best, mean * factor(best * dispersion)
 
 
 class _SiteFactor:

@@ -15,7 +15,8 @@ MAX_GAP = 12.0  #: hours: what came in a longer time says too little about the h
 class Rhythm:
     """Time as pages live it. Its mean speed over a week is 1, so an hour by this clock is an hour on average.
 
-    `pseudo_links`: as many links as must have come in an hour of the week until its own speed weighs as much as the mean.
+    `pseudo_links`: as many links as must have come in an hour of the week until its own speed weighs as much as that of its hour of
+    the day and its day of the week; and in these, until they weigh as much as the mean.
 
     >>> rhythm = Rhythm()
     >>> float(rhythm.at(np.array([1000.0]))[0])  # nothing learnt yet: plain hours
@@ -41,13 +42,21 @@ class Rhythm:
             _spread(since[short], now, n_links[short], rate[short], self.speed, self.came, self.due)
 
     def refit(self) -> None:
-        """Set the clock by what was learnt."""
+        """Set the clock by what was learnt: an hour of the week is as busy as that hour of the day and that day, until it shows."""
         if self.came.sum() <= 0 or self.due.sum() <= 0:
             return
-        due = self.due * (self.came.sum() / self.due.sum())
-        speed = (self.came + self.pseudo_links) / (due + self.pseudo_links)
+        came = self.came.reshape(7, 24)
+        due = self.due.reshape(7, 24) * (self.came.sum() / self.due.sum())
+        hour = self._drawn(came.sum(axis=0), due.sum(axis=0), 1.0)
+        day = self._drawn(came.sum(axis=1), (due * hour).sum(axis=1), 1.0)
+        speed = self._drawn(came, due, day[:, None] * hour).ravel()
         self.speed = speed / speed.mean()
         self._until = np.append(0.0, np.cumsum(self.speed))
+
+    def _drawn(self, came: Floats, due: Floats, speed: Floats | float) -> Floats:
+        """What came by what was due, drawn to a speed as if so many links more had come at that."""
+        drawn: Floats = (came + self.pseudo_links) / (due + self.pseudo_links / speed)
+        return drawn
 
 
 @njit(cache=True)

@@ -60,6 +60,7 @@ class Siblings:
         self.hits, self.chances = np.zeros(1024), np.zeros(1024)
         self.size = 0
         self.n_came = np.zeros(self.n_pages)  # links that came so far, as they count
+        self._fading = np.ones(self.n_pages)  # what is left of a page's pairs since links last came on it
         self._start, self._at = np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64)  # slots by page
         self._n_sorted = 0
 
@@ -80,10 +81,16 @@ class Siblings:
         self.size += len(keys)
 
     def learn(self, page: Ints, n_came: Ints, at: Ints, place: Ints, chance: Floats, kept: Floats) -> None:
-        """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown."""
+        """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown.
+
+        `kept`: the share of each page's past that still counts. Where no links came, its pairs fade the next time some do.
+        """
         counts = np.minimum(n_came, self.per_visit)
-        self.hits[at] *= kept[place]
-        self.chances[at] = self.chances[at] * kept[place] + counts[place] * chance
+        self._fading[page] *= kept
+        left = self._fading[page[place]]
+        self.hits[at] *= left
+        self.chances[at] = self.chances[at] * left + counts[place] * chance
+        self._fading[page[n_came > 0]] = 1.0
         self.n_came[page] = self.n_came[page] * kept + counts
 
     def hit(self, keys: Ints, links: Floats) -> None:

@@ -42,11 +42,12 @@ class Streams:
         weights: Floats = (own + self.pseudo_links * self.shares) / whole
         return weights
 
-    def exposures(self) -> Floats:
-        """Hours in which a link of each page would have been seen, whatever its stream."""
-        whole = self.followed @ np.ones(N_STREAMS) + self.pseudo_links
-        own = np.einsum("ij,ij->i", self.followed, self.exposure)
-        exposures: Floats = (own + self.pseudo_links * (self.exposure @ self.shares)) / whole
+    def exposures(self, page: Ints | slice = slice(None)) -> Floats:
+        """Hours in which a link of each of these pages would have been seen, whatever its stream."""
+        followed, exposure = self.followed[page], self.exposure[page]
+        whole = followed @ np.ones(N_STREAMS) + self.pseudo_links
+        own = np.einsum("ij,ij->i", followed, exposure)
+        exposures: Floats = (own + self.pseudo_links * (exposure @ self.shares)) / whole
         return exposures
 
     def learn(
