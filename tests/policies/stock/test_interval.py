@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from recrawl.policies.stock.interval import KEPT, LEVEL, PSEUDO_LINKS, Calibration, NegativeBinomial
+from recrawl.policies.stock.interval import (
+    KEPT,
+    PSEUDO_LINKS,
+    QUANTILES,
+    Calibration,
+    NegativeBinomial,
+    _ranks,
+)
 
 N = 4_000
 
@@ -25,45 +32,69 @@ LAWS = [
 ]
 
 
+def taught(mean: float, answers: float, shape: float, spread: float, told_spread: float) -> Calibration:
+    """After many visits of one kind, when the model believes in another spread."""
+    calibration = Calibration()
+    for cycle in range(200):
+        came = drawn(cycle, mean, answers, shape, spread)[:50]
+        law = (np.full(50, answers), np.full(50, shape), told_spread)
+        calibration.learn(np.full(50, mean), came, np.zeros(50, bool), *law)
+        calibration.came[:], calibration.due[:] = 1.0, 1.0  # the expectation is right
+    return calibration
+
+
 @pytest.mark.parametrize(("mean", "answers", "shape", "spread"), LAWS)
-def test_counts_fall_into_their_intervals_as_often_as_stated(
-    mean: float, answers: float, shape: float, spread: float
+@pytest.mark.parametrize("told", [1.0, 0.5, 3.0])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_counts_fall_into_their_intervals_as_often_as_stated_whatever_the_model_believes(
+    mean: float, answers: float, shape: float, spread: float, told: float, level: float
 ) -> None:
-    calibration = Calibration()
+    told_spread = max(1.05, told * spread)
+    calibration = taught(mean, answers, shape, spread, told_spread)
     law = [np.array([value]) for value in (mean, answers, shape)]
-    low, high, stated = (end[0] for end in calibration.interval(*law, spread))
-    came = drawn(0, mean, answers, shape, spread)
-    noise = 3 * np.sqrt(0.25 / N)
-    assert stated >= LEVEL - 1e-9
-    assert abs(((came >= low) & (came <= high)).mean() - stated) < noise
-    assert (came > high).mean() < (1 - LEVEL) / 2 + noise
-    assert (came < low).mean() < (1 - LEVEL) / 2 + noise
-    assert abs((came > 0).mean() - calibration.probability(*law, spread)[0]) < noise
+    low, high, stated = (end[0] for end in calibration.interval(*law, told_spread, level))
+    came = drawn(1_000, mean, answers, shape, spread)
+    assert stated >= level - 1e-9
+    assert abs(((came >= low) & (came <= high)).mean() - stated) < 0.04
+    assert (came > high).mean() < (1 - level) / 2 + 0.03
+    assert (came < low).mean() < (1 - level) / 2 + 0.03
+    assert abs((came > 0).mean() - calibration.probability(*law, told_spread)[0]) < 0.03
 
 
-def width_after(spread: float, seed: int = 0) -> float:
-    """The width when counts vary so many times more than chance, and the model believes 4 times."""
+def test_all_or_nothing_is_learnt() -> None:
+    """Fifty links on one visit of five, and none on the others: no negative binomial distribution has that."""
+    calibration, chance = Calibration(), np.random.default_rng(0)
+    for _ in range(200):
+        came = np.where(chance.random(40) < 0.2, chance.poisson(50.0, 40), 0)
+        calibration.learn(np.full(40, 10.0), came, np.zeros(40, bool), np.ones(40), np.full(40, 20.0), 3.0)
+    law = (np.array([10.0]), np.ones(1), np.array([20.0]), 3.0)
+    assert abs(calibration.probability(*law)[0] - 0.2) < 0.03
+    low, high, stated = (end[0] for end in calibration.interval(*law))
+    assert low == 0
+    assert 40 < high < 60
+    low, high, stated = (end[0] for end in calibration.interval(*law, 0.5))
+    assert (low, high) == (0, 0)
+    assert abs(stated - 0.8) < 0.03
+
+
+def test_intervals_before_anything_was_learnt_are_those_of_the_model() -> None:
     calibration = Calibration()
-    for cycle in range(60):
-        came = drawn(seed + cycle, 20.0, 1.0, 5.0, spread)[:50]
-        calibration.learn(np.full(50, 20.0), came, np.zeros(50, bool), np.ones(50), np.full(50, 5.0), 4.0)
-    return calibration.width
+    for mean, answers, shape, spread in LAWS:
+        law = [np.array([value]) for value in (mean, answers, shape)]
+        given = mean / answers
+        variance = spread * given + given**2 / shape
+        theirs = nbinom(given**2 / (variance - given), given / variance)
+        assert np.isclose(calibration.probability(*law, spread)[0], min(answers * theirs.sf(0), mean))
 
 
-def test_intervals_become_wider_when_counts_fall_outside_too_often_and_narrower_when_seldom() -> None:
-    right, wild, tame = width_after(4.0), width_after(40.0), width_after(1.01)
-    assert 0.6 < right < 1.6
-    assert wild > 2 * right
-    assert tame < 0.7 * right
-
-
-def test_the_width_does_not_grow_without_end() -> None:
-    calibration, raw = Calibration(), np.full(10, 5.0)
-    law = (np.zeros(10, bool), np.ones(10), np.full(10, 100.0), 1.0)
-    for _ in range(40):
-        calibration.learn(raw, np.full(10, 10_000), *law)
-        calibration.came[:], calibration.due[:] = 1.0, 1.0  # the expectation does not follow
-    assert calibration.width == 50.0
+def test_a_count_that_stands_for_several_quantiles_is_shared_out() -> None:
+    law = NegativeBinomial(np.array([1.0, 1.0]), np.array([0.5, 0.5]))  # half of the counts are 0, a quarter 1
+    ranks = _ranks(law, np.array([0.0, 1.0]))
+    assert np.isclose(ranks.sum(), 2)
+    middle = np.searchsorted(QUANTILES, 0.5)
+    assert np.allclose(ranks[:middle], 2 * np.diff(QUANTILES)[:middle])
+    upper = (QUANTILES[:-1] >= 0.5) & (QUANTILES[1:] <= 0.7)
+    assert np.allclose(ranks[upper], 4 * np.diff(QUANTILES)[upper])
 
 
 def test_what_is_expected_moves_to_what_came_for_pages_seen_and_unseen_by_themselves() -> None:
@@ -73,7 +104,7 @@ def test_what_is_expected_moves_to_what_came_for_pages_seen_and_unseen_by_themse
     for _ in range(300):
         calibration.learn(raw, np.where(is_unseen, 1, 6), is_unseen, np.ones(20), np.full(20, 3.0), 2.0)
     told = calibration.expected(raw, is_unseen)
-    # What 50 cycles brought (the sum of 0.98, 0.98² …), beside 20 links as expected.
+    # What 50 cycles brought (the sum of 0.98, 0.98² …), beside a hundred links as expected.
     for kind, came in ((1, 1.0), (0, 6.0)):
         by_hand = (10 * came / (1 - KEPT) + PSEUDO_LINKS) / (10 * 2.0 / (1 - KEPT) + PSEUDO_LINKS)
         assert np.allclose(told[is_unseen == bool(kind)], 2.0 * by_hand, rtol=0.01)
@@ -82,8 +113,9 @@ def test_what_is_expected_moves_to_what_came_for_pages_seen_and_unseen_by_themse
 def test_visits_that_never_happened_teach_nothing() -> None:
     calibration, none = Calibration(), np.empty(0)
     calibration.learn(none, np.empty(0, np.int64), np.empty(0, bool), none, none, 2.0)
-    assert calibration.width == 1.0
     assert np.allclose(calibration.came / calibration.due, 1.0)
+    assert np.allclose(calibration.any_came / calibration.any_due, 1.0)
+    assert np.allclose(calibration._seen(), QUANTILES)
 
 
 def test_a_page_that_will_hardly_answer_has_an_interval_that_begins_and_ends_at_nothing() -> None:

@@ -9,9 +9,12 @@ from scipy.special import betainc, nbdtrik
 
 from recrawl.policies.base import LEVEL, Flags, Floats, Ints
 
-PSEUDO_LINKS = 20.0
+PSEUDO_LINKS = 100.0  #: that are taken to have come as expected: one batch must not turn all expectations
 KEPT = 0.98  #: of what was learnt, a cycle later
-STEP = 0.2
+_TAIL = np.array([0.0, 0.001, 0.003, 0.01, 0.025, 0.05])
+QUANTILES = np.concatenate([_TAIL, np.arange(1, 10) / 10, 1.0 - _TAIL[::-1]])  #: between which counts are told apart
+N_CLASSES, N_BELOW_ONE = 14, 6  #: of visits by how many links are expected, each twice as many as the one before
+PSEUDO_VISITS = 5.0  #: in each class, that are taken to have brought links as often, and as many, as was told
 MAX_JUDGED = 1_000  #: visits of a cycle that the width of intervals is learnt from
 
 
@@ -43,46 +46,51 @@ class NegativeBinomial:
 class Calibration:
     """Expected links corrected by what came, and intervals as wide as they must be.
 
-    The number of new links on a page is negative binomial with a variance of s·φ·μ + μ²/r: φ because links come in batches, r
-    because the page's own rate is not known exactly. With probability 1 - p the page does not answer. The width s grows when fewer
-    counts than stated fall into their intervals and shrinks when more do (adaptive conformal inference, Gibbs and Candès 2021).
+    Whether there is any new link on a page, and how many there are if so, are told apart: pages on which a link comes each day
+    and those on which fifty come once in fifty days expect the same. That there is any is as likely as the model says (a negative
+    binomial count with a variance of φμ + μ²/r on a page that answers: φ because links come in batches, r because the page's own
+    rate is not known exactly), times how often there was any, by how often that was told, on visits that expected about as many.
+    Given any, their number less one is negative binomial, too, as far as it goes: which quantiles of that the counts were so far
+    is remembered, and where these are not evenly spread, quantiles are moved until they are.
+
+    References: Kuleshov, Fenner and Ermon (2018), "Accurate uncertainties for deep learning using calibrated regression".
     """
 
     def __init__(self) -> None:
         self.came, self.due = np.full(2, PSEUDO_LINKS), np.full(2, PSEUDO_LINKS)  # pages seen before, and never
-        self.width = 1.0
+        self.any_came, self.any_due = np.full(N_CLASSES, PSEUDO_VISITS), np.full(N_CLASSES, PSEUDO_VISITS)
+        self.ranks = PSEUDO_VISITS * np.diff(QUANTILES)  # visits that brought links, by the quantile of how many
 
     def expected(self, raw: Floats, is_unseen: Flags) -> Floats:
         """What to expect, given what the model says."""
         corrected: Floats = raw * (self.came / self.due)[is_unseen.astype(np.int64)]
         return corrected
 
+    def probability(self, mean: Floats, answers: Floats, shape: Floats, dispersion: float) -> Floats:
+        """That there is at least one new link."""
+        share = (self.any_came / self.any_due)[_class(mean)]
+        likely: Floats = np.minimum(_any(mean, answers, shape, dispersion) * share, np.minimum(mean, 1.0 - 1e-9))
+        return np.maximum(likely, 1e-9)
+
     def interval(
         self, mean: Floats, answers: Floats, shape: Floats, dispersion: float, level: float = LEVEL
     ) -> tuple[Floats, Floats, Floats]:
         """Ends of the interval, and the probability that it states: no less than `level`, since counts are whole numbers."""
-        answers = np.clip(answers, 1e-6, 1.0)
-        law = self._law(mean / answers, shape, dispersion)
-        low, high = (self._quantile(law, answers, q) for q in ((1 - level) / 2, (1 + level) / 2))
-        stated = answers * (law.cdf(high) - law.cdf(low - 1)) + (1 - answers) * (low == 0)
-        return low, high, stated
+        likely = self.probability(mean, answers, shape, dispersion)
+        law, seen = _given_any(mean / likely, shape, dispersion), self._seen()
 
-    def probability(self, mean: Floats, answers: Floats, shape: Floats, dispersion: float) -> Floats:
-        """That there is at least one new link."""
-        answers = np.clip(answers, 1e-6, 1.0)
-        any_: Floats = answers * self._law(mean / answers, shape, dispersion).any()
-        return any_
+        def end(q: float) -> Floats:
+            given = np.interp((q - 1.0 + likely) / likely, seen, QUANTILES)
+            return np.where(q <= 1.0 - likely, 0.0, 1.0 + law.quantile(np.clip(given, 1e-12, 1 - 1e-12)))
 
-    def _law(self, mean: Floats, shape: Floats, dispersion: float) -> NegativeBinomial:
-        mean = np.maximum(mean, 1e-9)
-        # Few links cannot come in large batches.
-        variance = mean * np.maximum(1.001, self.width * dispersion) + mean**2 / np.maximum(shape, 1e-3)
-        return NegativeBinomial(mean**2 / (variance - mean), mean / variance)
+        low, high = end((1 - level) / 2), end((1 + level) / 2)
+        within = np.interp(law.cdf(high - 1), QUANTILES, seen) - np.interp(law.cdf(low - 2), QUANTILES, seen)
+        return low, high, likely * within + (1 - likely) * (low == 0)
 
-    @staticmethod
-    def _quantile(law: NegativeBinomial, answers: Floats, q: float) -> Floats:
-        given = (q - (1 - answers)) / answers
-        return np.where(given <= 0, 0.0, law.quantile(np.clip(given, 1e-12, 1 - 1e-12)))
+    def _seen(self) -> Floats:
+        """Which share of the counts so far was below each of `QUANTILES`."""
+        seen: Floats = np.append(0.0, np.cumsum(self.ranks)) / self.ranks.sum()
+        return seen
 
     def learn(
         self, raw: Floats, came: Ints, is_unseen: Flags, answers: Floats, shape: Floats, dispersion: float
@@ -90,11 +98,57 @@ class Calibration:
         """Set what the model said before some visits against what they brought, every link counted once."""
         some = slice(None, None, len(raw) // MAX_JUDGED + 1)
         mean = self.expected(raw[some], is_unseen[some])
-        if len(mean):
-            low, high, stated = self.interval(mean, answers[some], shape[some], dispersion)
-            missed = ((came[some] < low) | (came[some] > high)).mean() - (1.0 - stated).mean()
-            self.width = float(np.clip(self.width * np.exp(STEP * missed), 0.05, 50.0))
+        self._learn_spread(mean, came[some], answers[some], shape[some], dispersion)
         for kind in (0, 1):
             here = is_unseen == bool(kind)
             self.came[kind] = KEPT * self.came[kind] + came[here].sum() + (1 - KEPT) * PSEUDO_LINKS
             self.due[kind] = KEPT * self.due[kind] + raw[here].sum() + (1 - KEPT) * PSEUDO_LINKS
+
+    def _learn_spread(self, mean: Floats, came: Ints, answers: Floats, shape: Floats, dispersion: float) -> None:
+        likely, some = self.probability(mean, answers, shape, dispersion), came > 0
+        law = _given_any((mean / likely)[some], shape[some], dispersion)
+        self.ranks = (
+            KEPT * self.ranks
+            + _ranks(law, (came[some] - 1).astype(np.float64))
+            + (1 - KEPT) * PSEUDO_VISITS * np.diff(QUANTILES)
+        )
+        which, told = _class(mean), _any(mean, answers, shape, dispersion)
+        for known, now in ((self.any_came, some), (self.any_due, told)):
+            known[:] = KEPT * known + np.bincount(which, now, N_CLASSES) + (1 - KEPT) * PSEUDO_VISITS
+
+
+def _given_any(mean: Floats, shape: Floats, dispersion: float) -> NegativeBinomial:
+    """How many links there are beyond the first."""
+    beyond = np.maximum(mean - 1.0, 1e-9)
+    more = max(dispersion - 1.0, 1e-3) + beyond / np.maximum(shape, 1.0)
+    return NegativeBinomial(beyond / more, 1.0 / (1.0 + more))
+
+
+def _ranks(law: NegativeBinomial, count: Floats) -> Floats:
+    """How many of the counts stand between two of `QUANTILES`; one that stands for several is shared out among them."""
+    below, up_to = law.cdf(count - 1), law.cdf(count)
+    parts = (np.clip(QUANTILES, below[:, None], up_to[:, None]) - below[:, None]) / np.maximum(up_to - below, 1e-12)[
+        :, None
+    ]
+    parts[:, -1] = 1.0  # also of those beyond all that could be expected
+    ranks: Floats = np.diff(parts, axis=1).sum(axis=0)
+    return ranks
+
+
+def _any(mean: Floats, answers: Floats, shape: Floats, dispersion: float) -> Floats:
+    """The probability of any new link, as the model says."""
+    answers = np.clip(answers, 1e-6, 1.0)
+    of_those = np.maximum(mean / answers, 1e-9)
+    more = max(dispersion - 1.0, 1e-3) + of_those / np.maximum(shape, 1e-3)
+    told: Floats = answers * NegativeBinomial(of_those / more, 1.0 / (1.0 + more)).any()
+    return told
+
+
+def _class(mean: Floats) -> Ints:
+    """Visits of which about as many links are expected.
+
+    >>> _class(np.array([0.0, 0.3, 0.4, 1.0, 1e6])).tolist()
+    [0, 4, 4, 6, 13]
+    """
+    power: Ints = np.floor(np.log2(np.maximum(mean, 1e-9))).astype(np.int64)
+    return np.clip(power + N_BELOW_ONE, 0, N_CLASSES - 1)
