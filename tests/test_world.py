@@ -138,7 +138,7 @@ def test_hosts_are_those_that_urls_tell() -> None:
     import pyarrow as pa
 
     from recrawl import urls
-    from recrawl.world import hosts_and_sites
+    from recrawl.world_pages import hosts_and_sites
 
     spelled = [
         "http://e.org/",

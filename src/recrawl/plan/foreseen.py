@@ -30,7 +30,7 @@ from recrawl.policies.base import NEVER, US_PER_HOUR, Budget, Choice, Floats, In
 from recrawl.policies.select import take
 from recrawl.targets import new_links
 from recrawl.visits import Outcome
-from recrawl.world import named_pages
+from recrawl.world_pages import named_pages
 
 FILE = "predictions.parquet"
 PAGES = tuple(field.name for field in fields(Pages) if field.name != "related")

@@ -15,7 +15,7 @@ from recrawl.history.hints import HINTS
 from recrawl.plan.goals import Goal
 from recrawl.policies.base import Budget, Cause, Choice, Floats, Ints, Pages, Policy, Visits, moment
 from recrawl.policies.select import take
-from recrawl.world import named_pages
+from recrawl.world_pages import named_pages
 
 UNLIKELY = 0.1  #: below it a page that a complete source does not name is left out …
 TESTED = 10  #: … but for one in so many, by turns, so that the source goes on being tested
