@@ -30,6 +30,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "discount within the cycle": {"discount": False},
     "rhythm": {"rhythm": False},
     "look around (size, site, text)": {"around": False},
+    "learnt differences of rates": {"levels": False},
     "related pages": {"related": False},
     "first visits": {"explore": 0.0},
     "failures": {"failures": False},

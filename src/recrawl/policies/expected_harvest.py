@@ -52,7 +52,8 @@ class ExpectedHarvest(Policy):
     long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
     half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that
     can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
-    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell.
+    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell, how far rates
+    differ from page to page.
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).
@@ -78,6 +79,7 @@ class ExpectedHarvest(Policy):
         around: bool = True,
         related: bool = True,
         horizon: bool = True,
+        levels: bool = True,
     ) -> None:
         if favour not in FAVOURS:
             raise ValueError(f"favour is {favour!r}; it must be coverage or freshness")
@@ -94,7 +96,7 @@ class ExpectedHarvest(Policy):
         self.half_life_days, self.half_life_visits = half_life_days, half_life_visits
         self.rhythm, self.lifetimes, self.overlap, self.discount = rhythm, lifetimes, overlap, discount
         self.urgency, self.safety, self.failures, self.around, self.related = urgency, safety, failures, around, related
-        self.horizon = horizon
+        self.horizon, self.levels = horizon, levels
 
     @property
     def needs_related(self) -> bool:  # type: ignore[override]
@@ -108,7 +110,7 @@ class ExpectedHarvest(Policy):
             pages,
             Parts(
                 self.half_life_days, self.half_life_visits, self.rhythm, self.lifetimes, self.overlap, self.discount,
-                self.failures, self.around, self.related,
+                self.failures, self.around, self.related, self.levels,
             ),
         )  # fmt: skip
 

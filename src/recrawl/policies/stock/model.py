@@ -40,6 +40,7 @@ class Parts:
     failures: bool = True
     around: bool = True
     related: bool = True
+    levels: bool = True
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ class StockModel:
     def _refit_prior(self) -> None:
         self.prior.refit(
             self.streams.arrivals, self.streams.exposures(), self.size, self.site, self.related, self.dispersion,
-            self.cycle_hours, self.parts.around,
+            self.cycle_hours, self.parts.around, self.parts.levels,
         )  # fmt: skip
 
 

@@ -55,8 +55,12 @@ class Prior:
         dispersion: float,
         cycle_hours: float,
         around: bool = True,
+        levels: bool = True,
     ) -> None:
-        """Learn all weights anew. `size`: links on each page, NaN where nobody knows. No `around`: all pages begin alike."""
+        """Learn all weights anew. `size`: links on each page, NaN where nobody knows.
+
+        No `around`: all pages begin alike. No `levels`: how far pages differ stays as it is taken to be at the beginning.
+        """
         known = size[~np.isnan(size)]
         size = np.maximum(np.where(np.isnan(size), known.mean() if len(known) else 1.0, size), 1.0)
         fitted = np.flatnonzero(exposure > 0)
@@ -85,7 +89,8 @@ class Prior:
             near = _RelatedFactor(related, arrivals, mean * exposure)
             self.related_weight, mean = _looked(near, mean, dispersion, fit)
         self.mean = mean
-        self.mixture.learn(*batches(mean))
+        if levels:
+            self.mixture.learn(*batches(mean))
 
 
 def _looked(
