@@ -71,11 +71,16 @@ def test_explain_agrees_with_the_plan(history: str) -> None:
 
 
 def test_the_policy_that_was_tuned_plans(history: str) -> None:
-    told = json.loads(ask("tune", "--policies", "round-robin,average-count", "--json", "--history", history))
-    assert set(told["coverage"]) == {"round-robin", "average-count"}
-    assert "recommended: " in ask("tune", "--policies", "round-robin,average-count", "--history", history)
-    result = runner.invoke(app, ["plan", "-b", "3", "--dry-run", "--history", history, *AS_OF])
+    tune = ("tune", "--policies", "round-robin,average-count", "--history", history)
+    told = json.loads(ask(*tune, "--json"))
+    assert set(told["coverage"]) == {"round-robin", "average-count", "expected-harvest"}  # the default always competes
+    result = runner.invoke(app, ["plan", "-b", "3", "--dry-run", "--history", history])
     assert f"by {told['policy']}, as recrawl tune recommended" in result.output
+    earlier = runner.invoke(app, ["plan", "-b", "3", "--dry-run", "--history", history, *AS_OF])
+    assert ("as recrawl tune recommended" in earlier.output) == (told["until"] <= AS_OF[1])  # nothing sees the future
+    assert "recommended: " in ask(*tune, *AS_OF)
+    result = runner.invoke(app, ["plan", "-b", "3", "--dry-run", "--history", history, *AS_OF])
+    assert "as recrawl tune recommended" in result.output
 
 
 def test_relevance_is_learnt_from_labels(tmp_path: Path) -> None:

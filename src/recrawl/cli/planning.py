@@ -72,7 +72,7 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         "-p",
-        help="Who chooses. Default: what recrawl tune recommended, else a fallback; freshness-value for --goal content.",
+        help="Who chooses. Default: what recrawl tune recommended, else expected-harvest; freshness-value for --goal content.",
     ),
 ]
 ModelOption = Annotated[

@@ -29,7 +29,10 @@ def register(app: typer.Typer) -> None:
 def tune(
     budget: Annotated[str, per_cycle("Pages a cycle: a number, or a share such as 10%.")] = "10%",
     policies: Annotated[
-        str | None, typer.Option("--policies", help="Which to try, with commas; default: quick ones of every kind.")
+        str | None,
+        typer.Option(
+            "--policies", help="Which to try beside the default policy, with commas; default: quick ones of every kind."
+        ),
     ] = None,
     window: Annotated[int, typer.Option("--window", min=1, help="Cycles of memory for those that have one.")] = 168,
     every: EveryOption = "crawl",
@@ -49,14 +52,15 @@ def tune(
     from recrawl.plan.make import N_RELATED
     from recrawl.policies.base import Budget
     from recrawl.replay.past import past
-    from recrawl.replay.tune import CANDIDATES
+    from recrawl.replay.tune import CANDIDATES, DEFAULT
     from recrawl.replay.tune import tune as run
 
     if "," in budget:
         raise typer.BadParameter(f"--budget {budget}: a policy is recommended for one budget; run it once for each")
     opened = open_history(history, as_of)
     world = past(opened, every, n_related=N_RELATED)
-    chosen = [name.strip() for name in policies.split(",")] if policies else CANDIDATES
+    named = [name.strip() for name in policies.split(",")] if policies else []
+    chosen = [*named, *([] if DEFAULT in named else [DEFAULT])] if named else CANDIDATES
     with progress("replaying", None) as advance:
         before = 0
 

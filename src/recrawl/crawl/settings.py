@@ -31,7 +31,7 @@ class Options:
     budget: str = _setting("10%", "How many pages to plan: a number, or a share of those known.")
     goal: str = _setting("links", "What to find: links, content or both.")
     change: str = _setting("any", "What makes a copy outdated: any difference, or significant, digest, shingles.")
-    policy: str | None = _setting(None, "Who chooses; default: what recrawl tune recommended, else a fallback.")
+    policy: str | None = _setting(None, "Who chooses; default: what recrawl tune recommended, else expected-harvest.")
     favour: str | None = _setting(
         None, "Find most links in the end (coverage) or now (freshness), by expected-harvest."
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from recrawl.errors import HistoryError
@@ -39,7 +41,7 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links",
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
     found = recommendation(history.store.folder)
-    if found and found.get("every") == every:
+    if found and found.get("every") == every and not _is_of_the_future(found, history):
         return Default(
             found["policy"],
             f"by {found['policy']}, as recrawl tune recommended on {str(found.get('made_at', ''))[:10]}",
@@ -51,7 +53,21 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links",
             FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"
         )
     so_far = f"{n_cycles} cycle{'s' * (n_cycles != 1)} so far, and {ENOUGH_CYCLES} are needed to learn from"
-    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far} (crawls within minutes of each other count as one)")
+    days = np.ptp(history.slim_timeline.at) / 86_400e6 if n_cycles else 0.0
+    way_out = (
+        f"; visits are spread over {days:.0f} days without a pause: make cycles of a day with --every 1d"
+        if every == "crawl" and days >= ENOUGH_CYCLES + 1
+        else " (crawls within minutes of each other count as one)"
+    )
+    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far}{way_out}")
+
+
+def _is_of_the_future(found: dict[str, Any], history: History) -> bool:
+    """Whether a recommendation rests on visits that are not part of this history, as it was known at some moment."""
+    try:
+        return history.until is not None and datetime.fromisoformat(found.get("until", "")) > history.until
+    except (TypeError, ValueError):
+        return False
 
 
 def recommendation(folder: Path) -> dict[str, Any] | None:

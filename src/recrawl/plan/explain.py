@@ -8,8 +8,8 @@ from datetime import datetime
 import numpy as np
 
 from recrawl.errors import RecrawlError
-from recrawl.plan.make import Request, Situation, budget_of, expected_of, reasons
-from recrawl.policies.base import LEVEL, NEVER, Cause, moment
+from recrawl.plan.make import Request, Situation, budget_of, changed_at_least, expected_of, reasons
+from recrawl.policies.base import LEVEL, NEVER, Cause, Choice, moment
 from recrawl.policies.pairs import PairTable
 from recrawl.urls import page_id
 
@@ -20,7 +20,7 @@ _WAYS_OUT = {
     Cause.TOO_SOON: "it was visited less than --min-gap ago",
     Cause.GONE: "it answered 404 or 410: use --retry-gone",
     Cause.EXCLUDED: "it fits a pattern of --exclude",
-    Cause.UNPROMISING: "the policy sees no sign of change: lower its threshold, or let it wait",
+    Cause.UNPROMISING: "it is less likely than the threshold to have what is looked for: lower that, or let it wait",
 }
 
 
@@ -70,13 +70,8 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
     rank = np.flatnonzero(everything.page == page)
     cause = Cause(int(choice.cause[page])) if choice.cause is not None else Cause.BELOW_CUT
     picked = page in set(choice.page.tolist())
-    by_past, likely = situation.expectation.expect(pages, now)
-    expected, probability = by_past[page], likely[page]
-    if len(rank):  # what the plan itself would show
-        expected = expected_of(everything, by_past[everything.page], situation.expectation.size)[rank[0]]
-        if everything.spread is not None:
-            probability = everything.spread(rank, LEVEL).any[0]
-    (changed,), changes = situation.changed(now, np.array([page])), situation.changes
+    (expected, probability), changes = _foretold(situation, request, everything, page, now), situation.changes
+    (changed,) = changed_at_least(situation.changed(now, np.array([page])), np.array([probability]), request)
     waited = float(pages.age_hours(now)[page])
     rival = int(choice.overlaps[page]) if choice.overlaps is not None and cause is Cause.OVERLAP else -1
     past = situation.expectation
@@ -105,6 +100,18 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         overlaps=_overlaps(situation, page),
         passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,
     )
+
+
+def _foretold(situation: Situation, request: Request, ranked: Choice, page: int, now: datetime) -> tuple[float, float]:
+    """New links expected of the page and the probability of any, as the plan itself would show them."""
+    at = np.flatnonzero(ranked.page == page)
+    if not len(at):  # something stands in its way
+        expected, likely = situation.foretold(request, now)
+        return expected[page], likely[page]
+    by_past, likely = situation.expectation.expect(situation.pages, now, ranked.page)
+    expected = expected_of(ranked, by_past, situation.expectation.size)[at[0]]
+    told = ranked.spread(at, LEVEL).any[0] if ranked.spread is not None else np.nan
+    return expected, likely[at[0]] if np.isnan(told) else told
 
 
 def _way_out(cause: Cause, rank: int | None, n_chosen: int) -> str:

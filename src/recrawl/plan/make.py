@@ -159,10 +159,23 @@ class Situation:
         hinted = self.hints.probability if of is None else self.hints.probability[of]
         return np.where(np.isnan(hinted), changed, hinted)
 
-    def promise(self, goal: Goal, now: datetime) -> Floats:
+    def foretold(self, request: Request, now: datetime) -> tuple[Floats, Floats]:
+        """New links expected of a visit of each page and the probability of any, whatever may stand in its way.
+
+        As the policy says where it does, else as the page's past does.
+        """
+        expected, likely = self.expectation.expect(self.pages, now)
+        choice = self.chooser(request).choose(self.pages, Budget(len(self.pages), per_cycle=request.pages), now)
+        expected[choice.page] = expected_of(choice, expected[choice.page], self.expectation.size)
+        likely[choice.page] = _either(_spread(choice).any, likely[choice.page])
+        return expected, likely
+
+    def promise(self, request: Request, now: datetime) -> Floats:
         """How likely each page has what the goal asks for: new links, a change, or either."""
-        links, changed = self.expectation.expect(self.pages, now)[1], self.changed(now)
-        return {"links": links, "content": changed, "both": np.fmax(links, changed)}[goal]
+        if request.goal == "content":
+            return self.changed(now)
+        links = self.foretold(request, now)[1]
+        return links if request.goal == "links" else np.fmax(links, self.changed(now))
 
 
 def survey(
@@ -234,7 +247,7 @@ def budget_of(situation: Situation, request: Request, now: datetime) -> Budget:
     soon = pages.age_hours(now) < request.min_gap / timedelta(hours=1)
     barred[soon & (barred == 0)] = Cause.TOO_SOON
     if request.threshold is not None:
-        unlikely = situation.promise(request.goal, now) < request.threshold
+        unlikely = situation.promise(request, now) < request.threshold
         barred[unlikely & (barred == 0)] = Cause.UNPROMISING
     return Budget(request.pages, request.per_host, request.per_site, barred)
 
@@ -249,8 +262,9 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
     choice = policy.choose(pages, budget, now)
     (expected, probability), size = situation.expectation.expect(pages, now, choice.page), situation.expectation.size
-    links_of_ranked = situation.expectation.expect(pages, now, ranked.page)[0]
+    links_of_ranked, likely_of_ranked = situation.expectation.expect(pages, now, ranked.page)
     spread = _spread(choice)
+    likely, likely_of_ranked = _either(spread.any, probability), _either(_spread(ranked).any, likely_of_ranked)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
     left = _left_out(choice, len(pages))
     last = pages.last_visit[choice.page]
@@ -259,7 +273,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
     starving[choice.page] = False
     url = situation.url.take(pa.array(choice.page))
     return Plan(
-        id=_name(now, situation.policy.name, situation.page[choice.page]),
+        id=_name(now, situation.policy.name, situation.page[choice.page], expected_of(choice, expected, size)),
         made_at=now,
         policy=situation.policy.name,
         request=request,
@@ -269,8 +283,8 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         expected=expected_of(choice, expected, size),
         low=spread.low,
         high=spread.high,
-        probability=np.where(np.isnan(spread.any), probability, spread.any),
-        probability_changed=situation.changed(now, choice.page),
+        probability=likely,
+        probability_changed=changed_at_least(situation.changed(now, choice.page), likely, request),
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[choice.page]),
         due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
@@ -278,7 +292,7 @@ def chosen(situation: Situation, request: Request, now: datetime) -> Plan:
         n_known=len(pages),
         left_out=left,
         links_by_budget=np.cumsum(expected_of(ranked, links_of_ranked, size)),
-        changed_by_budget=np.cumsum(situation.changed(now, ranked.page)),
+        changed_by_budget=np.cumsum(changed_at_least(situation.changed(now, ranked.page), likely_of_ranked, request)),
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / (request.max_wait / timedelta(hours=1)))),
     )
@@ -344,8 +358,20 @@ def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:
     return {cause.name.lower().replace("_", " "): int(counts[cause]) for cause in Cause if cause and counts[cause]}
 
 
-def _name(now: datetime, policy: str, page: Ints) -> str:
-    digest = hash64(f"{now.isoformat()} {policy} ".encode() + page.tobytes()) & 0xFFFFFFFF
+def _either(told: Floats, otherwise: Floats) -> Floats:
+    return np.where(np.isnan(told), otherwise, told)
+
+
+def changed_at_least(changed: Floats, any_link: Floats, request: Request) -> Floats:
+    """A page with a new link has changed, if any difference counts; NaN where nobody looked whether pages changed.
+
+    Where changes are what a plan is made for, they stay as it was made by.
+    """
+    return np.maximum(changed, any_link) if request.change == ANY and request.goal == "links" else changed
+
+
+def _name(now: datetime, policy: str, page: Ints, expected: Floats) -> str:
+    digest = hash64(f"{now.isoformat()} {policy} ".encode() + page.tobytes() + expected.tobytes()) & 0xFFFFFFFF
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{digest:08x}"
 
 

@@ -138,15 +138,16 @@ class ExpectedHarvest(Policy):
             score = score * (foreseen.worth.safety if self.safety else 1.0)
         may = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
         clock, last = self.model_.clock(hours)
+        trials = self._unexplored(pages, foreseen, budget, may)
         chosen, factor, cause = pick(
-            score, self._unexplored(pages, foreseen, budget, may), may, min(budget.pages, n), caps_of(pages, budget), clock, last,
+            score, trials, may, min(budget.pages, n), caps_of(pages, budget), clock, last,
             self.model_.streams, self.model_.pairs(is_reversed=True),
         )  # fmt: skip
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        size = self.model_.size[chosen]  # no page shows more new links than it has links
-        expected = np.fmin((foreseen.expected * factor)[chosen], size)
-        why = _Why.of(chosen, hours, self.model_, foreseen, expected)
+        most = self.model_.size[chosen] * foreseen.answers[chosen]  # no page shows more new links than it has links
+        expected = np.fmin((foreseen.expected * factor)[chosen], most)
+        why = _Why.of(chosen, hours, self.model_, foreseen, expected, factor[chosen], np.isin(chosen, trials))
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 
     def _foreseen(self, n: int, hours: float, sweep: float) -> Foreseen:
@@ -184,7 +185,9 @@ class _Why:
     size: Floats  # links on the page; NaN: nobody knows
     answers: Floats
     is_unseen: Flags
-    rate: Floats
+    is_trial: Flags  # picked because it was not visited twice
+    factor: Floats  # what is left of its worth after the pages picked before it
+    rate: Floats  # links an hour since the last visit, as they were expected to come
     weights: Floats  # of the streams
     shape: Floats
     dispersion: float
@@ -193,12 +196,25 @@ class _Why:
     calibration: Calibration
 
     @classmethod
-    def of(cls, page: Ints, hours: float, model: StockModel, foreseen: Foreseen, expected: Floats) -> _Why:
+    def of(
+        cls,
+        page: Ints,
+        hours: float,
+        model: StockModel,
+        foreseen: Foreseen,
+        expected: Floats,
+        factor: Floats,
+        is_trial: Flags,
+    ) -> _Why:
         """A copy of all that is needed of the model, which goes on learning."""
         size, answers = model.size[page], foreseen.answers[page]
         stock = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), size)
+        now, last = model.clock(hours)
+        # By the user's clock, and corrected by how right the model was so far: else the sentence would not add up.
+        pace = (now - last[page]) / np.maximum(hours - model.seen_at[page], 1e-6)
+        rate = foreseen.rate[page] * pace * foreseen.expected[page] / np.maximum(foreseen.raw[page], 1e-300)
         return cls(
-            page, hours, expected, stock, size, answers, foreseen.is_unseen[page], foreseen.rate[page],
+            page, hours, expected, stock, size, answers, foreseen.is_unseen[page], is_trial, factor, rate,
             model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(), foreseen.pairs,
             copy.deepcopy(model.calibration),
         )  # fmt: skip
@@ -214,6 +230,12 @@ class _Why:
         sibling, share = self.pairs.closest(int(self.page[i]))
         if share >= MIN_SHARE:
             told += f"; {share:.0%} also on {name(sibling)}, visited {_long(self.hours - self.seen_at[sibling])} ago"
+        if self.factor[i] <= 1 - MIN_SHARE:
+            told += f"; {1 - self.factor[i]:.0%} of them on pages picked before it"
+        if self.stock[i] >= self.size[i]:
+            told += "; no more than it has links"
+        if self.is_trial[i]:
+            told += "; read only once so far, so tried to learn its ways"
         return told if answers >= LIKELY else f"{told}; {answers:.0%} likely to answer"
 
     def spread(self, which: Ints, level: float) -> Spread:

@@ -10,7 +10,7 @@ from typing import Any
 from recrawl.errors import RecrawlError
 from recrawl.plan.default import FALLBACK
 from recrawl.policies import named, settings_of
-from recrawl.policies.base import Budget
+from recrawl.policies.base import Budget, moment
 from recrawl.replay.compare import Comparison, compare
 from recrawl.replay.many import OnCycles, replay_many
 from recrawl.replay.runs import Replayed, plain
@@ -57,6 +57,7 @@ class Tuning:
     runs: list[Replayed]  # the highest coverage first
     against_next: Comparison | None
     against_round_robin: Comparison | None
+    until: datetime | None = None  # the end of what was replayed
 
     @property
     def is_tie(self) -> bool:
@@ -76,6 +77,7 @@ class Tuning:
             "against_next": self.against_next.as_dict() if self.against_next else None,
             "against_round_robin": self.against_round_robin.as_dict() if self.against_round_robin else None,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "until": self.until.isoformat() if self.until else None,
         }
 
 
@@ -110,6 +112,7 @@ def tune(
         ranked,
         _compared(best, others[0], seed) if others else None,
         _compared(best, uniform, seed) if uniform is not None and uniform is not best else None,
+        moment(int(world.time[-1])),
     )
 
 
