@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -288,3 +289,63 @@ def test_of_a_page_that_was_visited_once_a_plan_says_just_that(tmp_path: Path, n
     told = dict(zip(urls_of(plan), plan.reason, strict=True))
     assert told["e.org/once"] == "visited once: a second visit tells how it changes"
     assert told["e.org/old"] != told["e.org/once"]
+
+
+def test_no_page_is_planned_that_the_policy_itself_calls_less_likely_than_the_threshold(history: History) -> None:
+    plan = make(history, named("expected-harvest"), Request(9, threshold=0.6), NOW)
+    assert 0 < len(plan) < 5
+    assert plan.probability.min() >= 0.6
+    assert plan.left_out["unpromising"] > 0
+
+
+@pytest.mark.parametrize("name", ["lively", "quiet", "once"])
+def test_what_stands_in_the_way_of_a_page_does_not_change_what_is_said_of_it(history: History, name: str) -> None:
+    situation = survey(history.as_of(NOW), named("expected-harvest"))
+    free = explain(situation, Request(3), page(name), NOW)
+    for request in (Request(3, exclude=[page("")]), Request(3, min_gap=99 * DAY), Request(3, threshold=1.0)):
+        barred = explain(situation, request, page(name), NOW)
+        assert not barred.is_picked
+        assert barred.expected == pytest.approx(free.expected, rel=0.01)
+        assert barred.probability == pytest.approx(free.probability, rel=0.01)
+
+
+def test_a_gone_page_is_said_to_bring_as_little_as_with_retry_gone(history: History) -> None:
+    situation = survey(history.as_of(NOW), named("expected-harvest"))
+    gone, retried = (explain(situation, Request(3, retry_gone=retry), page("gone"), NOW) for retry in (False, True))
+    assert gone.expected == pytest.approx(retried.expected)
+    assert gone.probability == pytest.approx(retried.probability)
+    assert gone.probability < 0.5
+
+
+def test_a_page_with_new_links_has_changed(history: History) -> None:
+    plan = make(history, named("expected-harvest"), Request(9), NOW)
+    assert (plan.probability_changed >= plan.probability).all()
+
+
+def test_reasons_add_up_and_tell_of_trials(history: History) -> None:
+    plan = make(history, named("expected-harvest"), Request(9), NOW)
+    told = dict(zip(plan.url.to_pylist(), plan.reason, strict=True))
+    assert told[page("once")].endswith("; read only once so far, so tried to learn its ways")
+    lively = re.match(
+        r"about ([\d.]+) unseen links: ([\d.]+) (an hour|a day) for ([\d.]+) (h|days)", told[page("lively")]
+    )
+    assert lively
+    stock, rate, unit, waited, of = lively.groups()
+    hours = float(waited) * (1 if of == "h" else 24)
+    assert float(stock) <= 1.1 * float(rate) * hours / (1 if unit == "an hour" else 24)
+
+
+def test_plans_that_expect_other_things_have_other_names(history: History) -> None:
+    one, same = (make(history, named("expected-harvest"), Request(5), NOW) for _ in range(2))
+    other = make(history, named("expected-harvest", rhythm=False, lifetimes=False), Request(5), NOW)
+    assert one.id == same.id
+    assert one.id != other.id
+
+
+def test_a_crawl_without_pauses_is_told_to_be_cut_into_days(tmp_path: Path) -> None:
+    steady = History.create(tmp_path)
+    steady.add(Visit(url=page(str(i % 7)), at=START + i * DAY / 20, links=[]) for i in range(400))
+    found = default_policy(steady)
+    assert found.policy == SHORT_FALLBACK
+    assert "visits are spread over 20 days without a pause: make cycles of a day with --every 1d" in found.why
+    assert default_policy(steady, every="1d").policy == FALLBACK
