@@ -100,7 +100,8 @@ def test_a_crawl_that_was_cut_short_goes_on_with_what_was_not_visited(tmp_path: 
     rest = plan(history, notes)
     assert (rest.urls, rest.id, rest.is_resumed) == (first.urls[3:], first.id, True)
     assert [row["rank"] for row in rest.told] == list(range(4, 11))
-    assert rest.expected == pytest.approx(first.expected - sum(row["expected_new_links"] for row in first.told[:3]))
+    of_seen = sum(row["expected_new_links"] for row in first.told[:3])  # told with four digits
+    assert rest.expected == pytest.approx(first.expected - of_seen, abs=3e-4)
     assert notes == [f"going on with plan {first.id}: 7 of its pages were not fetched"]
 
 
