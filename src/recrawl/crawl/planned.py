@@ -147,10 +147,8 @@ def _made(history: History, options: Options, now: datetime, note: Note) -> Plan
 def _forbidden(history: History, now: datetime) -> NDArray[np.int64]:
     """Pages that robots.txt forbade when they were last planned: no server was asked, and for a while none will be."""
     rows = history.visits_since(now - FORBIDDEN_FOR, ["page", "at", "note"])
-    page, is_forbidden = (
-        rows["page"].to_numpy(),
-        np.asarray(pc.fill_null(pc.starts_with(rows["note"], FORBIDDEN), False)),
-    )
+    page = rows["page"].to_numpy()
+    is_forbidden = np.asarray(pc.fill_null(pc.starts_with(rows["note"], FORBIDDEN), False))
     order = np.lexsort((~is_forbidden, rows["at"].cast(pa.int64()).to_numpy(), page))
     newest = order[np.append(np.diff(page[order]) > 0, True)] if len(page) else order
     found: NDArray[np.int64] = page[newest[is_forbidden[newest]]]

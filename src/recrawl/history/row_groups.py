@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 T = TypeVar("T")
-AT_ONCE = (
-    4  #: row groups read side by side, at most: with many cores a whole table would stand beside what is made of it
-)
+#: Row groups read side by side, at most: with many cores a whole table would stand beside what is made of it.
+AT_ONCE = 4
 
 
 @dataclass(frozen=True)
