@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -5,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ from recrawl.related import Related
 from recrawl.testing import tiny_world
 from recrawl.visits import Visit
 from recrawl.world import FAILED, GONE, NOTHING, UNREAD, record
+from recrawl.world_pages import folders_and_namesakes, hosts_and_sites
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -135,10 +138,7 @@ def test_a_slim_timeline_tells_the_same(tmp_path: Path) -> None:
 
 
 def test_hosts_are_those_that_urls_tell() -> None:
-    import pyarrow as pa
-
     from recrawl import urls
-    from recrawl.world_pages import hosts_and_sites
 
     spelled = [
         "http://e.org/",
@@ -157,6 +157,36 @@ def test_hosts_are_those_that_urls_tell() -> None:
         for j, other in enumerate(names):
             assert (host[i] == host[j]) == (one == other)
             assert (site[i] == site[j]) == (urls.site(one) == urls.site(other))
+
+
+def spelt(url: str) -> tuple[str, str]:
+    """The folder of a URL, and its host with its name, slowly."""
+    path, mark, query = url.partition("?")
+    folder, _, name = path.rpartition("/")
+    names = [part.partition("=")[0] for part in query.split("&")]
+    return folder, path.split("/")[2] + "/" + re.sub("[0-9]+", "#", name + mark + "&".join(names))
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda host, folder, name, query: f"http://{host}.org/{folder}{name}{query}",
+            st.sampled_from(["a", "b", "a1"]),
+            st.sampled_from(["", "x/", "x/1/", "x/y/", "1/"]),
+            st.text("ab19.-", max_size=4),
+            st.sampled_from(
+                ["", "?", "?a=1", "?a=22", "?a=/x/1", "?b=1", "?a=1&b=2", "?a&b", "?1=a", "?11=b", "?a=b=c&d", "?a=?"]
+            ),
+        ),
+        max_size=12,
+    )
+)
+def test_pages_are_alike_that_share_a_folder_or_a_name_but_for_numbers(urls: list[str]) -> None:
+    found = folders_and_namesakes(pa.array(["http://e.org/", *urls], pa.string())[1:])  # also if they begin further on
+    expected = [spelt(url) for url in urls]
+    for i, one in enumerate(expected):
+        for j, other in enumerate(expected):
+            assert [part[i] == part[j] for part in found] == [one[k] == other[k] for k in (0, 1)]
 
 
 def test_schedulers_learn_from_visits_that_show_only_whether_a_page_changed(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from recrawl.panel import rounds_of
 from recrawl.policies.base import Flags, Ints, LinkLists, Pages
 from recrawl.visits import Outcome
 from recrawl.world_kernels import first_cycles, numbered
-from recrawl.world_pages import named_pages
+from recrawl.world_pages import folders_and_namesakes, named_pages
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -85,7 +85,7 @@ class World:
 
     def pages(self) -> Pages:
         """The pages before anything was visited."""
-        return Pages.unseen(self.site, self.host, self.related, self.words)
+        return Pages.unseen(self.site, self.host, self.related, self.words, folders_and_namesakes(self.url))
 
     def alike(self, before: Ints, after: Ints) -> Flags:
         """Whether nothing that counts changed from one version of a page to another; unknown ones are like nothing."""

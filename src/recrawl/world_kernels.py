@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 PART = 1 << 15  #: links of a part, about: its hash table fits the cache
+_SPELLING = np.uint64(0xCBF29CE484222325)  # the hash of no letters (FNV-1a)
 
 
 def numbered(
@@ -178,3 +179,48 @@ def other_servers(text, start):  # type: ignore[no-untyped-def]
             b += 1
         other[i] = n_slashes < 3
     return other
+
+
+@njit(cache=True)
+def spellings(text, start):  # type: ignore[no-untyped-def]
+    """Hashes of the folder of each URL, and of its host with its name: digits and values of the query are left out of that."""
+    folder, name = np.empty(len(start) - 1, np.uint64), np.empty(len(start) - 1, np.uint64)
+    for i in range(len(folder)):
+        path = query = end = start[i + 1]
+        n_slashes, last = 0, start[i]
+        for at in range(start[i], end):
+            if text[at] == 63 and n_slashes >= 3:  # "?"
+                query = at
+                break
+            if text[at] == 47:  # "/"
+                n_slashes += 1
+                path = at if n_slashes == 3 else path
+                last = at
+        folder[i] = _spelt(text, start[i], last + 1, _SPELLING)
+        of_host = _spelt(text, start[i], path, _SPELLING)
+        name[i] = _name(text, last, query, end, of_host)
+    return folder, name
+
+
+@njit(cache=True)
+def _letter(letter, before):  # type: ignore[no-untyped-def]
+    return (before ^ np.uint64(letter)) * np.uint64(0x100000001B3)
+
+
+@njit(cache=True)
+def _spelt(text, start, end, before):  # type: ignore[no-untyped-def]
+    for at in range(start, end):
+        before = _letter(text[at], before)
+    return before
+
+
+@njit(cache=True)
+def _name(text, start, query, end, before):  # type: ignore[no-untyped-def]
+    was_digit = is_value = False
+    for at in range(start, end):
+        is_digit = 48 <= text[at] <= 57
+        is_value = at > query and text[at] != 38 and (is_value or text[at] == 61)  # from "=" to "&"
+        if not is_value and not (is_digit and was_digit):  # one mark for a number, however long
+            before = _letter(35 if is_digit else text[at], before)
+        was_digit = is_digit
+    return before

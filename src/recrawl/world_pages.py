@@ -1,15 +1,16 @@
-"""The pages of a world: in the order of their URLs, with the hosts and sites that they belong to."""
+"""The pages of a world: in the order of their URLs, with the hosts and sites that they belong to, and what their URLs share."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from recrawl import urls
 from recrawl.history import History
 from recrawl.policies.base import Flags, Ints
-from recrawl.world_kernels import other_servers
+from recrawl.world_kernels import other_servers, spellings
 
 
 def named_pages(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
@@ -36,14 +37,35 @@ def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:
     return host, _indices(sites)[host] if len(host) else host
 
 
+def folders_and_namesakes(url: pa.Array) -> tuple[Ints, Ints]:
+    """Which canonical URLs are in the same folder, and which of a host have the same name but for numbers, as small numbers.
+
+    Pages whose URLs are spelt alike often live alike: slides of a talk never change, and the errata of one release are corrected as
+    those of another were. A query belongs to the name, without its values.
+
+    >>> urls = ["http://e.org/a/x1.html", "http://e.org/a/x22.html", "http://e.org/b/x3.html", "http://e.org/b/y?n=1", "http://e.org/b/y?n=z"]
+    >>> [part.tolist() for part in folders_and_namesakes(pa.array(urls))]
+    [[0, 0, 1, 1, 1], [0, 0, 0, 1, 1]]
+    """
+    if not len(url):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    folder, name = (_indices(pa.array(part).dictionary_encode()) for part in spellings(*_letters(url)))
+    return folder, name
+
+
 def _other_servers(url: pa.Array) -> Flags:
     """Which URLs are of another server than the one before."""
     if not len(url):
         return np.zeros(0, np.bool_)
+    other: Flags = other_servers(*_letters(url))
+    return other
+
+
+def _letters(url: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """All URLs in a row, and where each of them begins."""
     _, offsets, text = url.buffers()
     start = np.frombuffer(offsets, np.int32)[url.offset : url.offset + len(url) + 1]
-    other: Flags = other_servers(np.frombuffer(text, np.uint8), start)
-    return other
+    return np.frombuffer(text, np.uint8), start
 
 
 def _indices(encoded: pa.DictionaryArray) -> Ints:

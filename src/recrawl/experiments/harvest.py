@@ -29,7 +29,8 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "horizon": {"horizon": False},
     "discount within the cycle": {"discount": False},
     "rhythm": {"rhythm": False},
-    "look around (size, site, text)": {"around": False},
+    "look around (size, site, folder, name, text)": {"around": False},
+    "folders and names": {"folders": False},
     "learnt differences of rates": {"levels": False},
     "related pages": {"related": False},
     "first visits": {"explore": 0.0},
@@ -67,7 +68,7 @@ class Hidden:
 
     n_pages: int
     with_past: float | None  # None: all are expected to be equal, or are
-    around: float | None  # by size, site and related pages, as they were when seen once
+    around: float | None  # by size, site, folder, name and related pages, as they were when seen once
     alone: float | None  # without looking around: all pages begin alike
 
 

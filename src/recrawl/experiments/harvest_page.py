@@ -53,7 +53,7 @@ def hidden_table(found: Harvested) -> Table:
     if hidden is not None:
         rows = [
             ["their own past", hidden.with_past],
-            ["one visit, and pages of the same size, site and text", hidden.around],
+            ["one visit, and pages like it in size, site, folder, name or text", hidden.around],
             ["one visit alone", hidden.alone],
         ]
     return Table(

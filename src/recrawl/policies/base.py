@@ -51,6 +51,8 @@ class Pages:
     n_failures: Ints  # in a row, up to now
     is_gone: Flags  # its last answer was 404 or 410
     related: Related | None = None  # pages with similar text, if texts are known
+    # Pages whose URLs are spelt alike share a small number: those of one folder, and those of one name.
+    alike: tuple[Ints, ...] = ()
 
     def __post_init__(self) -> None:
         # Counts of the words of every text that `Visits.text` may name, if asked for: a table of its own, not one entry a page.
@@ -58,12 +60,17 @@ class Pages:
 
     @classmethod
     def unseen(
-        cls, site: Ints, host: Ints, related: Related | None = None, words: sparse.csr_matrix | None = None
+        cls,
+        site: Ints,
+        host: Ints,
+        related: Related | None = None,
+        words: sparse.csr_matrix | None = None,
+        alike: tuple[Ints, ...] = (),
     ) -> Pages:
         """Pages that nobody has visited yet."""
         n = len(site)
         visits, answers, failures = (np.zeros(n, np.int64) for _ in range(3))
-        pages = cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related)
+        pages = cls(site, host, np.full(n, NEVER), visits, answers, failures, np.zeros(n, np.bool_), related, alike)
         pages.words = words
         return pages
 

@@ -52,8 +52,8 @@ class ExpectedHarvest(Policy):
     long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
     half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that
     can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
-    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site and text tell, how far rates
-    differ from page to page.
+    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site, folder or name
+    and text tell, how far rates differ from page to page.
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).
@@ -77,6 +77,7 @@ class ExpectedHarvest(Policy):
         safety: bool = True,
         failures: bool = True,
         around: bool = True,
+        folders: bool = True,
         related: bool = True,
         horizon: bool = True,
         levels: bool = True,
@@ -95,7 +96,8 @@ class ExpectedHarvest(Policy):
         self.favour, self.explore, self.patience = favour, explore, patience
         self.half_life_days, self.half_life_visits = half_life_days, half_life_visits
         self.rhythm, self.lifetimes, self.overlap, self.discount = rhythm, lifetimes, overlap, discount
-        self.urgency, self.safety, self.failures, self.around, self.related = urgency, safety, failures, around, related
+        self.urgency, self.safety, self.failures = urgency, safety, failures
+        self.around, self.folders, self.related = around, folders, related
         self.horizon, self.levels = horizon, levels
 
     @property
@@ -110,7 +112,7 @@ class ExpectedHarvest(Policy):
             pages,
             Parts(
                 self.half_life_days, self.half_life_visits, self.rhythm, self.lifetimes, self.overlap, self.discount,
-                self.failures, self.around, self.related, self.levels,
+                self.failures, self.around, self.folders, self.related, self.levels,
             ),
         )  # fmt: skip
 

@@ -1,13 +1,16 @@
 """What the model learns from a few pages whose links come and go by a rule."""
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from recrawl.discovery import Crawler
 from recrawl.policies.base import US_PER_HOUR
 from recrawl.policies.stock.model import Parts, StockModel
 from recrawl.testing import Shown, tiny_world
-from recrawl.world import FAILED
+from recrawl.world import FAILED, NOTHING
 
 N_CYCLES = 240
 
@@ -66,3 +69,31 @@ def test_parts_that_are_left_out_have_no_effect() -> None:
     whole, _ = watched(shows, visits)
     assert whole.pairs().closest(0)[0] == 1
     assert whole.streams.followed.any()
+
+
+def test_a_page_seen_once_is_expected_to_live_as_those_of_its_folder() -> None:
+    busy, quiet = range(1, 11), range(11, 21)  # pages of a site; pages 0 and 21 are seen for the first time at the end
+    shows: list[list[Shown]] = [
+        [
+            {p} | ({100 * t + p} if p in busy else set()) if p in (*busy, *quiet) or t == 39 else NOTHING
+            for p in range(22)
+        ]
+        for t in range(40)
+    ]
+    world = replace(
+        tiny_world(shows, site=[0] * 22),
+        url=pa.array(
+            [f"http://e.org/{'busy' if p < 11 else 'quiet'}/{'abcdefghijklmnopqrstuv'[p]}" for p in range(22)]
+        ),
+    )
+    rates = {}
+    for folders in (True, False):
+        crawler = Crawler(world)
+        model = StockModel(crawler.pages, Parts(folders=folders))
+        model.observe(crawler.first.visits)
+        for _ in range(1, world.n_cycles + 1):
+            model.observe(crawler.visit(np.arange(22)).visits)
+        model.refit()
+        rates[folders] = model.rate()[[0, 21]]
+    assert rates[True][0] > 20 * rates[True][1]
+    assert rates[False][0] == rates[False][1]

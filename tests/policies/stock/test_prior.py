@@ -21,7 +21,7 @@ def fitted(
 ) -> Prior:
     prior = Prior(N)
     for _ in range(2):  # the mixture of the first time serves the second
-        prior.refit(arrivals.astype(float), exposure, size, SITE, related, dispersion, 1.0, around)
+        prior.refit(arrivals.astype(float), exposure, size, (SITE,), related, dispersion, 1.0, around)
     return prior
 
 
@@ -50,7 +50,7 @@ def test_power_is_that_under_which_the_counts_are_likeliest() -> None:
     prior = Prior(N)
     for _ in range(3):
         mixture = copy.deepcopy(prior.mixture)  # as it was learnt the last time
-        prior.refit(arrivals, exposure, size, np.arange(N), None, dispersion=1.0, cycle_hours=1e-9)
+        prior.refit(arrivals, exposure, size, (np.arange(N),), None, dispersion=1.0, cycle_hours=1e-9)
 
     def level(power: float) -> np.ndarray:
         base = size**power
@@ -69,7 +69,7 @@ def test_a_page_without_a_past_begins_with_what_its_site_brings() -> None:
     new = np.arange(0, N, PER_SITE)
     arrivals[new], exposure[new] = 0, 0.0
     prior = fitted(arrivals, exposure)
-    assert prior.site_weight <= 10
+    assert prior.group_weights[0] <= 10
     of_site = np.bincount(SITE, arrivals) / np.bincount(SITE, exposure)
     rate = prior.posterior(arrivals.astype(float), exposure, slice(None), 1.0)[0][new]
     assert np.corrcoef(rate, of_site)[0, 1] > 0.98
@@ -81,7 +81,7 @@ def test_a_page_tells_nothing_about_its_own_prior() -> None:
     prior, more = fitted(arrivals), arrivals.copy()
     more[5] += 200
     later = fitted(more)
-    assert later.site_weight == prior.site_weight
+    assert later.group_weights[0] == prior.group_weights[0]
     ratio = later.mean / prior.mean
     assert ratio[4] > 1.5  # of the same site
     assert np.isclose(ratio[5], ratio[-1], rtol=0.1)  # itself, as pages elsewhere: only the level of all has moved
@@ -144,10 +144,32 @@ def test_batches_of_links_are_not_taken_for_differences_between_pages() -> None:
 def test_what_a_site_brings_is_weighed_in_batches_of_links() -> None:
     arrivals = 3 * by_site(0, spread=0.03)
     prior = fitted(arrivals, dispersion=3.0)
-    assert 10 <= prior.site_weight <= 100
+    assert 10 <= prior.group_weights[0] <= 100
     level = (arrivals.sum() + 1) / HOURS.sum()
     for p in (0, 17, 399):
         others = [q for q in range(N) if SITE[q] == SITE[p] and q != p]
-        came, weight = sum(arrivals[q] for q in others), 3.0 * prior.site_weight
+        came, weight = sum(arrivals[q] for q in others), 3.0 * prior.group_weights[0]
         by_hand = level * (came + weight) / (level * 50 * len(others) + weight)
         assert np.isclose(prior.mean[p], by_hand, rtol=0.003)
+
+
+def test_groups_count_one_after_the_other_each_given_those_before_it() -> None:
+    chance = np.random.default_rng(2)
+    folder, name = np.arange(N) // 5, np.arange(N) % 5  # two folders a site; five names
+    level = chance.gamma(2.0, 0.5, N // 5)[folder] * np.array([0.2, 0.5, 1.0, 1.5, 2.0])[name]
+    arrivals = chance.poisson(10.0 * level).astype(float)
+    prior = Prior(N)
+    for _ in range(2):
+        prior.refit(arrivals, HOURS, SIZE, (SITE, folder, name), None, 1.0, 1.0)
+    assert len(prior.group_weights) == 3
+    assert max(prior.group_weights[1:]) < np.inf
+    mean = np.full(N, (arrivals.sum() + 1) / (HOURS.sum() + 10.0))
+    for group, weight in zip((SITE, folder, name), prior.group_weights, strict=True):
+        if weight < np.inf:
+            others = [[q for q in range(N) if group[q] == group[p] and q != p] for p in range(N)]
+            came = np.array([arrivals[mates].sum() for mates in others])
+            due = np.array([(mean * HOURS)[mates].sum() for mates in others])
+            mean = mean * (came + weight) / (due + weight)
+    assert np.allclose(prior.mean, mean)
+    alone = fitted(arrivals).mean
+    assert np.corrcoef(prior.mean, level)[0, 1] > np.corrcoef(alone, level)[0, 1] + 0.1

@@ -39,6 +39,7 @@ class Parts:
     discount: bool = True
     failures: bool = True
     around: bool = True
+    folders: bool = True
     related: bool = True
     levels: bool = True
 
@@ -62,6 +63,7 @@ class StockModel:
     def __init__(self, pages: Pages, parts: Parts) -> None:
         n = len(pages)
         self.parts, self.n_pages, self.site = parts, n, pages.site
+        self.groups = (pages.site, *(pages.alike if parts.folders else ()))
         self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
@@ -271,7 +273,7 @@ class StockModel:
 
     def _refit_prior(self) -> None:
         self.prior.refit(
-            self.streams.arrivals, self.streams.exposures(), self.size, self.site, self.related, self.dispersion,
+            self.streams.arrivals, self.streams.exposures(), self.size, self.groups, self.related, self.dispersion,
             self.cycle_hours, self.parts.around, self.parts.levels,
         )  # fmt: skip
 

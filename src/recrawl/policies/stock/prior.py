@@ -1,11 +1,11 @@
-"""Look around: what is expected of a page before its own past says much, from pages of its size, its site and its text.
+"""Look around: what is expected of a page before its own past says much, from pages like it in size, site, folder, name or text.
 
 How much each of these counts is not set but learnt: by the likelihood of what all other pages brought (empirical Bayes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,16 +26,18 @@ MAX_FITTED = 20_000  #: pages that the weights are learnt from; more tell no mor
 class Prior:
     """The expected rate of every page (links a clock hour), and how far pages differ from it.
 
-    What is expected of page p is mean_p = level · size_p^power · site_p · related_p. The factors of site and related pages are
-    ratios of what came to what was expected there, without the page itself, shrunk towards 1 by `site_weight` and
-    `related_weight` links. Around that rates differ as `Mixture` says, by which the past of a page is weighed against what is
-    expected of it. Counts are over-dispersed by φ: links come in batches.
+    What is expected of page p is mean_p = level · size_p^power · site_p · folder_p · name_p · related_p. The factors of the groups
+    that a page belongs to, and of its related pages, are ratios of what came to what was expected there, without the page itself,
+    each given those before it, shrunk towards 1 by `group_weights` and `related_weight` links. Around that rates differ as
+    `Mixture` says, by which the past of a page is weighed against what is expected of it. Counts are over-dispersed by φ: links
+    come in batches.
     """
 
     def __init__(self, n_pages: int) -> None:
         self.mean: Floats = np.ones(n_pages)
         self.power, self.mixture = 1.0, Mixture()
-        self.site_weight = self.related_weight = np.inf
+        self.group_weights: tuple[float, ...] = ()
+        self.related_weight = np.inf
 
     def posterior(
         self, arrivals: Floats, exposure: Floats, page: Ints | slice, dispersion: float
@@ -50,14 +52,14 @@ class Prior:
         arrivals: Floats,
         exposure: Floats,
         size: Floats,
-        site: Ints,
+        groups: Sequence[Ints],
         related: Related | None,
         dispersion: float,
         cycle_hours: float,
         around: bool = True,
         levels: bool = True,
     ) -> None:
-        """Learn all weights anew. `size`: links on each page, NaN where nobody knows.
+        """Learn all weights anew. `size`: links on each page, NaN where nobody knows; `groups`: numbers that pages alike share.
 
         No `around`: all pages begin alike. No `levels`: how far pages differ stays as it is taken to be at the beginning.
         """
@@ -83,8 +85,11 @@ class Prior:
             return
         self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)))
         mean = level(self.power)
-        if around:
-            self.site_weight, mean = _looked(_SiteFactor(site, arrivals, mean * exposure), mean, dispersion, fit)
+        weights = []
+        for group in groups if around else ():
+            weight, mean = _looked(_GroupFactor(group, arrivals, mean * exposure), mean, dispersion, fit)
+            weights.append(weight)
+        self.group_weights = tuple(weights)
         if around and related is not None:
             near = _RelatedFactor(related, arrivals, mean * exposure)
             self.related_weight, mean = _looked(near, mean, dispersion, fit)
@@ -94,25 +99,25 @@ class Prior:
 
 
 def _looked(
-    factor: _SiteFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
+    factor: _GroupFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
 ) -> tuple[float, Floats]:
     """The weight that explains best what the pages brought, and the means with it; unused unless it explains more."""
     best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion)))
     return best, mean * factor(best * dispersion)
 
 
-class _SiteFactor:
-    """What came on the other pages of the site, by what was expected there."""
+class _GroupFactor:
+    """What came on the other pages of the group, by what was expected there."""
 
-    def __init__(self, site: Ints, came: Floats, expected: Floats) -> None:
-        self.came = np.bincount(site, came)[site] - came
-        self.expected = np.bincount(site, expected)[site] - expected
+    def __init__(self, group: Ints, came: Floats, expected: Floats) -> None:
+        self.came = np.bincount(group, came)[group] - came
+        self.expected = np.bincount(group, expected)[group] - expected
 
     def __call__(self, weight: float) -> Floats:
         return np.ones(len(self.came)) if np.isinf(weight) else (self.came + weight) / (self.expected + weight)
 
 
-class _RelatedFactor(_SiteFactor):
+class _RelatedFactor(_GroupFactor):
     """What came on related pages, by what was expected there; each counts by its weight."""
 
     def __init__(self, related: Related, came: Floats, expected: Floats) -> None:
