@@ -33,7 +33,7 @@ from recrawl.visits import Outcome
 from recrawl.world_pages import named_pages
 
 FILE = "predictions.parquet"
-PAGES = tuple(field.name for field in fields(Pages) if field.name != "related")
+PAGES = tuple(field.name for field in fields(Pages) if field.name not in ("related", "alike"))
 TOLD = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
 COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *TOLD}
 

@@ -147,8 +147,7 @@ class ExpectedHarvest(Policy):
         )  # fmt: skip
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        most = self.model_.size[chosen] * foreseen.answers[chosen]  # no page shows more new links than it has links
-        expected = np.fmin((foreseen.expected * factor)[chosen], most)
+        expected = np.fmin((foreseen.expected * factor)[chosen], self.model_.room(chosen) * foreseen.answers[chosen])
         why = _Why.of(chosen, hours, self.model_, foreseen, expected, factor[chosen], np.isin(chosen, trials))
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 
@@ -185,6 +184,7 @@ class _Why:
     expected: Floats
     stock: Floats
     size: Floats  # links on the page; NaN: nobody knows
+    room: Floats  # links that it may show at most
     answers: Floats
     is_unseen: Flags
     is_trial: Flags  # picked because it was not visited twice
@@ -209,14 +209,14 @@ class _Why:
         is_trial: Flags,
     ) -> _Why:
         """A copy of all that is needed of the model, which goes on learning."""
-        size, answers = model.size[page], foreseen.answers[page]
-        stock = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), size)
+        size, room, answers = model.size[page], model.room(page), foreseen.answers[page]
+        stock = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), room)
         now, last = model.clock(hours)
         # By the user's clock, and corrected by how right the model was so far: else the sentence would not add up.
         pace = (now - last[page]) / np.maximum(hours - model.seen_at[page], 1e-6)
         rate = foreseen.rate[page] * pace * foreseen.expected[page] / np.maximum(foreseen.raw[page], 1e-300)
         return cls(
-            page, hours, expected, stock, size, answers, foreseen.is_unseen[page], is_trial, factor, rate,
+            page, hours, expected, stock, size, room, answers, foreseen.is_unseen[page], is_trial, factor, rate,
             model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(), foreseen.pairs,
             copy.deepcopy(model.calibration),
         )  # fmt: skip
@@ -234,8 +234,8 @@ class _Why:
             told += f"; {share:.0%} also on {name(sibling)}, visited {_long(self.hours - self.seen_at[sibling])} ago"
         if self.factor[i] <= 1 - MIN_SHARE:
             told += f"; {1 - self.factor[i]:.0%} of them on pages picked before it"
-        if self.stock[i] >= self.size[i]:
-            told += "; no more than it has links"
+        if self.stock[i] >= self.room[i]:
+            told += f"; no more than {'it has' if self.size[i] >= self.room[i] else 'most pages have'} links"
         if self.is_trial[i]:
             told += "; read only once so far, so tried to learn its ways"
         return told if answers >= LIKELY else f"{told}; {answers:.0%} likely to answer"
@@ -244,8 +244,8 @@ class _Why:
         """Intervals for some of the pages picked."""
         law = (self.expected[which], self.answers[which], self.shape[which], self.dispersion)
         low, high, stated = self.calibration.interval(*law, level)
-        size = self.size[which]
-        return Spread(np.fmin(low, size), np.fmin(high, size), stated, self.calibration.probability(*law))
+        room = self.room[which]
+        return Spread(np.fmin(low, room), np.fmin(high, room), stated, self.calibration.probability(*law))
 
 
 def _count(value: float) -> str:

@@ -147,7 +147,8 @@ def test_a_score_is_expected_links_times_urgency_and_safety() -> None:
         cycle_hours, age = policy.model_.cycle_hours, hours_of(world, cycle) - hours_of(world, 0)
         patience = np.clip(0.6931471805599453 * age, 2 * cycle_hours, 14 * cycle_hours)
         foreseen = policy.model_.foresee(choice.page, hours_of(world, cycle), cycle_hours, patience)
-        most = policy.model_.size[choice.page] * foreseen.answers
+        size = policy.model_.size
+        most = np.maximum(size, np.nanmean(size))[choice.page] * foreseen.answers  # small pages may grow
         assert np.allclose(choice.expected, np.fmin(foreseen.expected, most))
         assert np.allclose(choice.score, foreseen.expected * foreseen.worth.urgency * foreseen.worth.safety)
         policy.observe(crawler.visit(choice.page).visits)
@@ -262,3 +263,25 @@ def test_a_quarter_of_any_budget_goes_to_pages_not_visited_twice(budget: int, ex
         n_new += len(first)
         policy.observe(crawler.visit(first).visits)
     assert n_new == explored
+
+
+def test_a_page_without_links_may_gain_some() -> None:
+    shows: list[list[Shown]] = [
+        [{p, *range(1_000 * p, 1_000 * p + 5 * t)} if p else {1} if t == 30 else set() for p in range(6)]
+        for t in range(41)
+    ]
+    world = tiny_world(shows, site=[0] * 6)
+    policy, crawler = ExpectedHarvest(), Crawler(world)
+    policy.start(crawler.pages)
+    policy.observe(crawler.first.visits)
+    for _ in range(40):
+        policy.observe(crawler.visit(np.arange(6)).visits)
+    assert policy.model_.size[0] == 0
+    choice = policy.choose(crawler.pages, Budget(6), moment(int(world.time[-1]) + US_PER_HOUR))
+    (place,) = np.flatnonzero(choice.page == 0)
+    assert choice.expected is not None
+    assert choice.expected[place] > 0
+    assert choice.spread is not None
+    told = choice.spread(np.array([place]), 0.999)
+    assert told.high[0] > 0
+    assert told.any[0] > 1e-4

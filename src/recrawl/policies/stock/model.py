@@ -96,6 +96,11 @@ class StockModel:
     def _rates(self, page: Ints | slice) -> tuple[Floats, Floats]:
         return self.prior.posterior(self.streams.arrivals[page], self.streams.exposures(page), page, self.dispersion)
 
+    def room(self, page: Ints) -> Floats:
+        """Links that each of these pages may show at most: no more than it has, or than pages have on average if those are more."""
+        usual = self.size[~np.isnan(self.size)].mean() if (self.n_answers > 0).any() else np.inf
+        return np.where(np.isnan(self.size[page]), np.inf, np.maximum(self.size[page], usual))
+
     def clock(self, hours: float) -> tuple[float, Floats]:
         """Now, and when each page was last seen (NaN: never), by the rhythm's clock."""
         if not self.parts.rhythm:
