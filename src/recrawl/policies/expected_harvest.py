@@ -142,12 +142,15 @@ class ExpectedHarvest(Policy):
         clock, last = self.model_.clock(hours)
         trials = self._unexplored(pages, foreseen, budget, may)
         chosen, factor, cause = pick(
-            score, trials, may, min(budget.pages, n), caps_of(pages, budget), clock, last,
+            score, foreseen.worth.alone, trials, may, min(budget.pages, n), caps_of(pages, budget), clock, last,
             self.model_.streams, self.model_.pairs(is_reversed=True),
         )  # fmt: skip
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        expected = np.fmin((foreseen.expected * factor)[chosen], self.model_.room(chosen) * foreseen.answers[chosen])
+        expected = np.fmin(
+            (foreseen.expected * factor)[chosen],
+            self.model_.room(chosen) * np.maximum(foreseen.answers[chosen], 1e-300),
+        )
         why = _Why.of(chosen, hours, self.model_, foreseen, expected, factor[chosen], np.isin(chosen, trials))
         return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
 

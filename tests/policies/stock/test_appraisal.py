@@ -10,10 +10,13 @@ NOW = 1_000.0
 Pairs = dict[tuple[int, int], float]
 
 
-def neighbours(pairs: Pairs, n: int) -> Neighbours:
+def neighbours(pairs: Pairs, alone: np.ndarray) -> Neighbours:
+    """Each pair with the share of the links that are not alone."""
+    n = len(alone)
     first, other = (np.array([pair[i] for pair in sorted(pairs)], np.int64) for i in (0, 1))
     start = np.append(0, np.cumsum(np.bincount(first, minlength=n)))
-    return Neighbours(start, other, np.array([pairs[pair] for pair in sorted(pairs)]))
+    given = np.array([pairs[pair] for pair in sorted(pairs)])
+    return Neighbours(start, other, given * (1 - alone[first]), given, alone)
 
 
 def only(*stream: int) -> Streams:
@@ -25,10 +28,10 @@ def only(*stream: int) -> Streams:
 
 def appraised(
     streams: Streams, last: list[float], pairs: Pairs | None = None, rate: float = 2.0, cycle: float = 1.0,
-    patience: float = 1e12, gap: float = 5.0,
+    patience: float = 1e12, gap: float = 5.0, alone: float = 0.0,
 ) -> Appraisal:  # fmt: skip
     n = len(last)
-    found = neighbours(pairs or {}, n)
+    found = neighbours(pairs or {}, np.full(n, alone))
     page, rates, gaps = np.arange(n), np.full(n, rate), np.full(n, gap)
     return appraise(page, NOW, np.array(last), rates, streams, found, gaps, cycle, patience)
 
@@ -52,13 +55,14 @@ class Random:
             (p, q): float(chance.random()) for p in range(n) for q in range(n) if p != q and chance.random() < 0.5
         }
         self.seen = np.flatnonzero(np.isfinite(self.last))
+        self.alone = chance.random(n) * (chance.random(n) < 0.7)
 
     def survival(self, p: int, hours: float) -> float:
         own = self.streams.followed[p] + 3.0 * self.streams.shares
         return sum(w * 0.5 ** (hours / h) for w, h in zip(own, [*HALF_LIVES, np.inf], strict=True)) / sum(own)
 
     def appraise(self, cycle: float, patience: float) -> Appraisal:
-        pairs = neighbours(self.pairs, self.n)
+        pairs = neighbours(self.pairs, self.alone)
         return appraise(self.seen, NOW, self.last, self.rate, self.streams, pairs, self.gap, cycle, patience)
 
 
@@ -71,12 +75,17 @@ def test_the_stock_is_what_came_and_stayed_and_no_sibling_has_shown(seed: int) -
 
         def waiting(s: float, p: int = p, siblings: dict[int, float] = siblings) -> float:
             unseen = np.prod([1 - share for q, share in siblings.items() if made.last[q] > s])
-            return made.rate[p] * made.survival(p, NOW - s) * unseen
+            own = made.alone[p]
+            return made.rate[p] * made.survival(p, NOW - s) * (own + (1 - own) * unseen)
 
         points = sorted(made.last[q] for q in siblings)
         ends = [made.last[p], *points, NOW]
         slow = sum(quad(waiting, *ends[j : j + 2])[0] for j in range(len(ends) - 1))
         assert np.isclose(found.stock[i], slow, rtol=1e-6)
+        own = (
+            made.alone[p] * made.rate[p] * quad(lambda t, p=p: made.survival(p, t), 0, NOW - made.last[p], limit=200)[0]
+        )
+        assert np.isclose(found.alone[i], own / slow, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -105,7 +114,7 @@ def test_safety_is_the_part_that_no_sibling_will_show_unless_it_is_overdue(seed:
             for (one, q), share in made.pairs.items()
             if one == p
         ]
-        assert np.isclose(safety, np.prod(1 - np.array(saved)))
+        assert np.isclose(safety, made.alone[p] + (1 - made.alone[p]) * np.prod(1 - np.array(saved)))
 
 
 def test_nothing_is_urgent_where_nothing_leaves_and_everything_where_no_more_can_be_gained() -> None:
@@ -136,3 +145,14 @@ def test_a_stock_worked_out_by_hand() -> None:
     streams = only(*[N_STREAMS - 1] * 3)
     found = appraised(streams, [NOW - 10.0, NOW - 4.0, NOW - 1.0], {(0, 1): 0.5, (0, 2): 0.2})
     assert np.isclose(found.stock[0], 2.0 * (1 + 3 * 0.8 + 6 * 0.8 * 0.5))
+
+
+def test_links_that_a_page_has_alone_wait_however_many_siblings_are_visited() -> None:
+    n = 61
+    streams = only(*[N_STREAMS - 1] * n)
+    siblings, last = {(0, q): 0.9 for q in range(1, n)}, [NOW - 50.0] + [NOW - 1.0] * (n - 1)
+    found = appraised(streams, last, siblings, alone=0.1)
+    assert np.isclose(found.stock[0], 2.0 * (1 + 49 * 0.1))
+    assert np.isclose(found.alone[0], 0.1 * 50 / (1 + 49 * 0.1))
+    assert np.isclose(found.safety[0], 0.1)
+    assert appraised(streams, last, siblings).stock[0] < 2.1

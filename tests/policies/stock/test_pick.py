@@ -24,7 +24,8 @@ class Random:
         self.last = np.where(chance.random(n) < 0.15, np.nan, NOW - chance.gamma(1.0, 9.0, n))
         self.streams = Streams(n, pseudo_links=2.0)
         self.streams.followed = chance.gamma(0.3, 5.0, (n, N_STREAMS))
-        self.shared = {  # (r, p): the share of what comes on r that p shows as well
+        self.alone = np.where(chance.random(n) < 0.5, chance.random(n), 0.0)
+        self.shared = {  # (r, p): the share of what comes on r, and not there alone, that p shows as well
             (r, p): float(chance.random()) for r in range(n) for p in range(n) if r != p and chance.random() < 0.15
         }
 
@@ -36,25 +37,26 @@ class Random:
     def fast(self):
         order = sorted(self.shared, key=lambda pair: (pair[1], pair[0]))
         start = np.append(0, np.cumsum(np.bincount([p for _, p in order], minlength=self.n)))
-        showers = Neighbours(start, np.array([r for r, _ in order]), np.array([self.shared[pair] for pair in order]))
+        given = np.array([self.shared[pair] for pair in order])
+        showers = Neighbours(start, np.array([r for r, _ in order]), given, given, self.alone)
         counts = [np.bincount(group[self.taken], minlength=self.n) for group in (self.host, self.site)]
         caps = (self.host, self.per_host, counts[0], self.site, self.per_site, counts[1])
         return pick(
-            self.score, self.first, self.may, self.budget, caps, NOW, self.last, self.streams, showers
+            self.score, self.alone, self.first, self.may, self.budget, caps, NOW, self.last, self.streams, showers
         )  # fmt: skip
 
     def slow(self):
-        factor, chosen = [1.0] * self.n, []
+        factor, left, chosen = [1.0] * self.n, [1.0] * self.n, []
         capped: dict[int, int] = {}
         queue = self.first.tolist()
         while len(chosen) < self.budget:
             if queue:
                 p = queue.pop(0)
             else:
-                left = [p for p in range(self.n) if self.may[p] and p not in chosen and p not in capped]
-                if not left:
+                others = [p for p in range(self.n) if self.may[p] and p not in chosen and p not in capped]
+                if not others:
                     break
-                p = max(left, key=lambda p: (self.score[p] * factor[p], -p))
+                p = max(others, key=lambda p: (self.score[p] * factor[p], -p))
             taken = [*self.taken, *chosen]
             is_full = {
                 Cause.SITE_CAP: sum(self.site[q] == self.site[p] for q in taken) >= self.per_site,
@@ -68,7 +70,8 @@ class Random:
                 if (r, p) in self.shared and r not in chosen and not np.isnan(self.last[r]):
                     waited = NOW - self.last[r]
                     newer = waited if np.isnan(self.last[p]) else min(waited, NOW - self.last[p])
-                    factor[r] *= 1 - self.shared[r, p] * self.seen(r, newer) / self.seen(r, waited)
+                    left[r] *= 1 - self.shared[r, p] * self.seen(r, newer) / self.seen(r, waited)
+                    factor[r] = self.alone[r] + (1 - self.alone[r]) * left[r]
         cause = [capped.get(p, Cause.BELOW_CUT) if p not in chosen else Cause.PICKED for p in range(self.n)]
         return chosen, factor, cause
 
@@ -86,18 +89,19 @@ def test_picks_are_those_of_a_greedy_loop(seed: int) -> None:
 def test_a_page_whose_links_were_all_taken_comes_last() -> None:
     streams, nobody = Streams(3), np.empty(0, np.int64)
     showers = Neighbours(
-        np.array([0, 1, 1, 1]), np.array([1]), np.array([1.0])
+        np.array([0, 1, 1, 1]), np.array([1]), np.array([1.0]), np.array([1.0]), np.zeros(3)
     )  # page 0 shows all that comes on page 1
     score, last = np.array([9.0, 8.0, 1.0]), np.full(3, NOW - 5.0)
-    chosen, factor, cause = pick(score, nobody, np.ones(3, bool), 2, no_caps(3), NOW, last, streams, showers)
+    chosen, factor, cause = pick(
+        score, np.zeros(3), nobody, np.ones(3, bool), 2, no_caps(3), NOW, last, streams, showers
+    )
     assert chosen.tolist() == [0, 2]
     assert factor.tolist() == [1.0, 0.0, 1.0]
     assert cause.tolist() == [Cause.PICKED, Cause.BELOW_CUT, Cause.PICKED]
 
 
 def test_pages_that_are_worth_the_same_are_picked_in_their_order() -> None:
-    none = Neighbours(np.zeros(6, np.int64), np.empty(0, np.int64), np.empty(0))
-    chosen, _, _ = pick(
-        np.array([1.0, 2.0, 1.0, 2.0, 1.0]), np.array([4]), np.ones(5, bool), 9, no_caps(5), NOW, np.full(5, NOW), Streams(5), none
-    )  # fmt: skip
+    none = Neighbours(np.zeros(6, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), np.zeros(5))
+    score, every, last = np.array([1.0, 2.0, 1.0, 2.0, 1.0]), np.ones(5, bool), np.full(5, NOW)
+    chosen, _, _ = pick(score, np.zeros(5), np.array([4]), every, 9, no_caps(5), NOW, last, Streams(5), none)
     assert chosen.tolist() == [4, 1, 3, 0, 2]

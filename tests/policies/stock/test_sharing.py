@@ -78,6 +78,13 @@ def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
         weighed = {pair: n * of[pair[0]] for pair, n in slow_shared.items() if of[pair[0]]}
         assert {divmod(int(key), N) for key in keys} == weighed.keys()
         assert np.allclose(sums, [weighed[divmod(int(key), N)] for key in keys])
+        alone = [
+            sum(
+                all(q == p or SITE[q] != SITE[p] for q in slow.showers[x][-MOST:]) for x in slow_came.get(int(p), set())
+            )
+            for p in page
+        ]
+        assert sightings.unshared(page, came, SITE).tolist() == alone
         n_shared = max(n_shared, len(found))
     assert n_shared > 50
     assert len(sightings.first) > 1024
@@ -174,7 +181,7 @@ def test_hits_and_chances_agree_with_dictionaries() -> None:
             dict(zip(page.tolist(), kept.tolist(), strict=True)),
         )  # fmt: skip
         assert siblings.size == len(slow.hits)
-    found = siblings.neighbours()
+    found = siblings.neighbours(np.zeros(siblings.n_pages))
     told = {
         (p, int(found.other[at])): found.share[at] for p in range(N) for at in range(found.start[p], found.start[p + 1])
     }
@@ -200,7 +207,10 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
         siblings.add_new(keys)
         siblings.hit(keys, links)
         seen |= set(zip(one.tolist(), other.tolist(), strict=True))
-        plain, turned = dense(siblings.neighbours(), n), dense(siblings.neighbours(is_reversed=True), n)
+        plain, turned = (
+            dense(siblings.neighbours(np.zeros(n)), n),
+            dense(siblings.neighbours(np.zeros(n), is_reversed=True), n),
+        )
         assert np.array_equal(plain, turned.T)
         assert set(zip(*np.nonzero(plain), strict=True)) == seen
     assert len(siblings.keys) > 1024
@@ -218,7 +228,9 @@ def test_a_share_worked_out_by_hand() -> None:
     place, _, at = siblings.of_visits(page, np.array([8]))
     siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
     siblings.hit(keys, links)
-    assert np.isclose(siblings.neighbours().share[0], (4 + 5 * 0.05) / (0.5 * 6 + 0.75 * 8 + 5))
+    assert np.isclose(
+        siblings.neighbours(np.zeros(siblings.n_pages)).share[0], (4 + 5 * 0.05) / (0.5 * 6 + 0.75 * 8 + 5)
+    )
 
 
 def test_pairs_that_are_known_take_no_more_room() -> None:
@@ -226,10 +238,10 @@ def test_pairs_that_are_known_take_no_more_room() -> None:
     keys = np.arange(500)
     siblings.add_new(keys)
     siblings.hit(keys, keys / 100)
-    before = dense(siblings.neighbours(), 30)
+    before = dense(siblings.neighbours(np.zeros(30)), 30)
     siblings.add_new(keys[:200])
     assert len(siblings.keys) == 1024
-    assert np.array_equal(dense(siblings.neighbours(), 30), before)
+    assert np.array_equal(dense(siblings.neighbours(np.zeros(30)), 30), before)
 
 
 def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_two_refits(monkeypatch) -> None:
@@ -246,7 +258,7 @@ def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_tw
         assert siblings.size <= 2 * 10 * n + 500
         assert len(siblings.keys) <= 8192
     siblings.prune()
-    pairs = siblings.neighbours()
+    pairs = siblings.neighbours(np.zeros(siblings.n_pages))
     assert np.diff(pairs.start).max() == 10
     assert all(pairs.closest(p)[0] == (p + 1) % n for p in range(n))
 

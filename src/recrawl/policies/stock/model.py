@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.policies.base import US_PER_HOUR, Flags, Floats, Ints, LinkLists, Pages, Visits, microseconds
+from recrawl.policies.stock.alone import Alone, given
 from recrawl.policies.stock.answering import Answering
 from recrawl.policies.stock.appraisal import Appraisal, appraise
 from recrawl.policies.stock.cohorts import Cohorts
@@ -67,6 +68,7 @@ class StockModel:
         self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
+        self.alone = Alone(n)
         self.answering, self.calibration = Answering(pages.site), Calibration()
         self.seen_at = np.full(n, np.nan)  # hours since 1970 of the last answer
         self.n_answers = np.zeros(n, np.int64)
@@ -110,8 +112,11 @@ class StockModel:
     def pairs(self, is_reversed: bool = False) -> Neighbours:
         """Siblings that show the same links; none where that part is left out."""
         if not self.parts.overlap or (is_reversed and not self.parts.discount):
-            return Neighbours(np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64), np.empty(0))
-        return self.siblings.neighbours(is_reversed)
+            none = np.empty(0)
+            return Neighbours(
+                np.zeros(self.n_pages + 1, np.int64), none.astype(np.int64), none, none, self.alone.share()
+            )
+        return self.siblings.neighbours(self.alone.share(), is_reversed)
 
     def foresee(self, page: Ints, hours: float, sweep: float, patience: float) -> Foreseen:
         """What a visit of each of these pages would bring now.
@@ -128,14 +133,20 @@ class StockModel:
         rate, pairs = np.zeros(self.n_pages), self.pairs()
         rate[page] = self.rate(page)
         found = appraise(seen, now, last, rate, self.streams, pairs, gap, max(cycle, 1e-6), patience)
-        stock, safety = self.answering.first_links(page), np.ones(len(page))
+        stock, safety, alone = self.answering.first_links(page), np.ones(len(page)), np.ones(len(page))
         urgency = self._urgency_of_unseen(page, hours, patience)
-        stock[~is_unseen], urgency[~is_unseen], safety[~is_unseen] = found.stock, found.urgency, found.safety
+        for whole, part in (
+            (stock, found.stock),
+            (urgency, found.urgency),
+            (safety, found.safety),
+            (alone, found.alone),
+        ):
+            whole[~is_unseen] = part
         answers = self.answering.probability(page, hours, sweep)
         if not self.parts.failures:
             answers = np.where(is_unseen, answers, 1.0)
         raw = stock * answers
-        worth = Appraisal(stock, urgency, safety)
+        worth = Appraisal(stock, urgency, safety, alone)
         return Foreseen(worth, answers, raw, self.calibration.expected(raw, is_unseen), is_unseen, rate, pairs)
 
     def expect_cycle(self, hours: float) -> None:
@@ -186,15 +197,14 @@ class StockModel:
             return credited(visits.page, visits)
         sweep = self.cycle_hours * max(self.n_pages / max(len(visits), 1), 1.0)
         foreseen = self.foresee(visits.page, hours, sweep, sweep)
-        raw = np.zeros(self.n_pages)
-        raw[visits.page] = foreseen.raw
-        may = np.zeros(self.n_pages, np.bool_)
-        may[visits.page] = True
+        raw, alone, may = np.zeros(self.n_pages), np.ones(self.n_pages), np.zeros(self.n_pages, np.bool_)
+        raw[visits.page], alone[visits.page], may[visits.page] = foreseen.raw, foreseen.worth.alone, True
         nobody = np.empty(0, np.int64)
         now, last = self.clock(hours)
         order, factor, _ = pick(
-            raw, nobody, may, len(visits), no_caps(self.n_pages), now, last, self.streams, self.pairs(is_reversed=True)
-        )
+            raw, alone, nobody, may, len(visits), no_caps(self.n_pages), now, last, self.streams,
+            self.pairs(is_reversed=True),
+        )  # fmt: skip
         new = credited(order, visits)
         came = np.zeros(len(visits), np.int64)
         came[np.searchsorted(visits.page, order)] = new
@@ -223,6 +233,8 @@ class StockModel:
                 self._learn_sharing(visits, came, place, hours, kept)
         n_before, gap_before = self.cohorts.size[again], self.cohorts.gap[again]
         n_stayed = self.cohorts.stayed(again, place, visits.shown)
+        if self.parts.overlap:
+            self._learn_alone(visits, again, n_before, kept)
         if not self.parts.lifetimes:
             n_before, n_stayed = np.zeros_like(n_before), np.zeros_like(n_stayed)
         self.streams.learn(again, waited, n_came.astype(np.float64), n_before, n_stayed, gap_before, kept)
@@ -253,10 +265,25 @@ class StockModel:
         self.siblings.learn(again, n_came, at, of_visit, chance, kept)
         self.siblings.hit(keys, links)
 
+    def _learn_alone(self, visits: Visits, again: Ints, n_before: Ints, kept: Floats) -> None:
+        """Of the links that had come on pages when they were last seen, which no sibling has shown since."""
+        of_visit, sibling, at = self.siblings.of_visits(again, n_before)
+        page = again[of_visit]
+        had_chance = self._seen_in(visits)[sibling] | (self.seen_at[sibling] >= self.seen_at[page])
+        shown = given(self.siblings.shares(at), self.alone.share(page)) * had_chance
+        missed = np.exp(np.bincount(of_visit, np.log1p(-shown), len(again)))
+        n_unshared = self.sightings.unshared(again, self.cohorts.lists(again), self.site)
+        self.alone.learn(again, n_before, n_unshared, missed, kept)
+
+    def _seen_in(self, visits: Visits) -> Flags:
+        """Which of all pages answered."""
+        seen = np.zeros(self.n_pages, np.bool_)
+        seen[visits.page[visits.answered]] = True
+        return seen
+
     def _chance(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
         """The share of what came on each page that had come when its sibling was last visited."""
-        seen_now = np.zeros(self.n_pages, np.bool_)
-        seen_now[visits.page[visits.answered]] = True
+        seen_now = self._seen_in(visits)
         now, last = self.clock(hours)
         waited = np.maximum(now - last[page], 1e-6)
         since = np.where(seen_now[sibling], 0.0, now - last[sibling])

@@ -24,6 +24,7 @@ def no_caps(n_pages: int) -> Caps:
 
 def pick(
     score: Floats,
+    alone: Floats,
     first: Ints,
     may: Flags,
     n: int,
@@ -35,9 +36,9 @@ def pick(
 ) -> tuple[Ints, Floats, NDArray[np.int8]]:
     """Up to `n` pages: those of `first` in their order, then greedily by score, ties in the order of the pages.
 
-    When p is picked, the score of each sibling r is multiplied by 1 - a_rp · (share of r's stock that came after p's last visit).
-    `showers`: the pairs by the page that shows the links (`Siblings.neighbours` reversed). The pages, the factor that is left of
-    every page's score, and its cause.
+    When p is picked, what each sibling r has not alone is multiplied by 1 - b_rp · (share of r's stock that came after p's last
+    visit). `alone`: the part of each page's stock that no sibling could have shown; `showers`: the pairs by the page that shows the
+    links (`Siblings.neighbours` reversed). The pages, the factor that is left of every page's score, and its cause.
     """
     cause = np.full(len(score), _CUT, np.int8)
     factor = np.ones(len(score))
@@ -51,21 +52,21 @@ def pick(
         return chosen, factor, cause
     prior = streams.pseudo_links * streams.shares
     chosen = _pick(
-        score, order, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other,
-        showers.share, cause, factor,
+        score, alone, order, first, may, n, *caps, now, last, streams.followed, prior, HAZARDS, showers.start, showers.other,
+        showers.given, cause, factor,
     )  # fmt: skip
     return chosen, factor, cause
 
 
 @njit(cache=True)
 def _pick(  # type: ignore[no-untyped-def]
-    score, order, first, may, n, host, per_host, of_host, site, per_site, of_site, now, last, followed, prior, hazards,
-    start, other, share, cause, factor,
+    score, alone, order, first, may, n, host, per_host, of_host, site, per_site, of_site, now, last, followed, prior, hazards,
+    start, other, given, cause, factor,
 ):  # fmt: skip
     n_pages = len(score)
     chosen = np.empty(min(n, n_pages), np.int64)
     n_chosen, n_first, n_seen = 0, 0, 0
-    weights = np.empty(len(prior))
+    weights, left = np.empty(len(prior)), np.ones(n_pages)
     heap = [
         (0.0, np.int64(0)) for _ in range(0)
     ]  # only pages that are worth less than they were: all others stand in order
@@ -108,5 +109,6 @@ def _pick(  # type: ignore[no-untyped-def]
             if newer < waited:
                 weigh(followed[r], prior, weights)
                 part = seen_one(weights, hazards, newer) / seen_one(weights, hazards, waited)
-            factor[r] *= 1.0 - share[at] * part
+            left[r] *= 1.0 - given[at] * part
+            factor[r] = alone[r] + (1.0 - alone[r]) * left[r]
     return chosen[:n_chosen]

@@ -9,6 +9,8 @@ from numba import njit
 
 from recrawl.policies.base import Floats, Ints
 from recrawl.policies.pairs import EMPTY, slot
+from recrawl.policies.stock.alone import MOST as MOST_SHARED
+from recrawl.policies.stock.alone import given
 
 MOST = 60  #: pairs of a page that are kept, and pages that are remembered for a link: those that more pages show are navigation
 LEAST = 10  #: of these where there are very many pages …
@@ -32,6 +34,8 @@ class Neighbours:
     start: Ints
     other: Ints
     share: Floats  # of what comes on the page, that the other one shows as well
+    given: Floats  # the same, of what is on other pages at all
+    alone: Floats  # one entry a page: the share of what comes on it that is on no other
 
     def closest(self, page: int) -> tuple[int, float]:
         """The page that shows most of a page's links, and which share of them; -1 where there is none."""
@@ -103,25 +107,35 @@ class Siblings:
 
     def prune(self) -> None:
         """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
-        pairs, most = self.neighbours(), most_pairs(self.n_pages)
-        if not len(self._at) or np.diff(pairs.start).max() <= most:
-            return
-        page = np.repeat(np.arange(self.n_pages), np.diff(pairs.start))
-        order = np.lexsort((-pairs.share, page))
-        self._rebuild(self._at[order[_ramps(np.diff(pairs.start)) < most]], 0)
-
-    def neighbours(self, is_reversed: bool = False) -> Neighbours:
-        """All pairs by their first page; reversed: by the other one, with the share of what comes on the first."""
         self._sort()
-        at = self._at
-        one, other = self.keys[at] // self.n_pages, self.keys[at] % self.n_pages
-        alpha = self.pseudo_links
-        share = np.minimum((self.hits[at] + alpha * self.prior[one]) / (self.chances[at] + alpha), 0.999)
+        sizes, most = np.diff(self._start), most_pairs(self.n_pages)
+        if not len(self._at) or sizes.max() <= most:
+            return
+        order = np.lexsort((-self.shares(self._at), np.repeat(np.arange(self.n_pages), sizes)))
+        self._rebuild(self._at[order[_ramps(sizes) < most]], 0)
+
+    def shares(self, at: Ints) -> Floats:
+        """The shares of the pairs in these slots."""
+        alpha, prior = self.pseudo_links, self.prior[self.keys[at] // self.n_pages]
+        return np.minimum((self.hits[at] + alpha * prior) / (self.chances[at] + alpha), MOST_SHARED)
+
+    def neighbours(self, alone: Floats, is_reversed: bool = False) -> Neighbours:
+        """All pairs by their first page; reversed: by the other one, with the share of what comes on the first.
+
+        alone: the share of what comes on each page that is on no other.
+        """
+        self._sort()
+        one, other, share = (
+            self.keys[self._at] // self.n_pages,
+            self.keys[self._at] % self.n_pages,
+            self.shares(self._at),
+        )
         if not is_reversed:
-            return Neighbours(self._start, other, share)
+            return Neighbours(self._start, other, share, given(share, alone[one]), alone)
         order = np.argsort(other, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(other, minlength=self.n_pages)))
-        return Neighbours(start, one[order], share[order])
+        one, share = one[order], share[order]
+        return Neighbours(start, one, share, given(share, alone[one]), alone)
 
     def _sort(self) -> None:
         if self._n_sorted == self.size:

@@ -58,6 +58,13 @@ class Sightings:
         held = held[np.argsort(keys[held])]
         return keys[held], sums[held]
 
+    def unshared(self, page: Ints, lists: LinkLists, site: Ints) -> Ints:
+        """How many of the links that came on each page no other page of its site has shown."""
+        n: Ints = _unshared(
+            lists.start, lists.links, page, self._newest, self._before, self._page, site, most_pairs(len(site))
+        )
+        return n
+
     def _moment(self, hours: float) -> int:
         if not self.times or hours > self.times[-1]:
             self.times.append(hours)
@@ -142,6 +149,20 @@ def _shared(start, links, page, weight, newest, before, shower, site, most):  # 
                 if 2 * n > len(keys):
                     keys, sums = _roomier(keys, sums)
     return keys, sums
+
+
+@njit(cache=True)
+def _unshared(start, links, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+    alone = np.zeros(len(page), np.int64)
+    for i in range(len(page)):
+        for at in range(start[i], start[i + 1]):
+            entry, left, is_shared = newest[links[at]], most, False
+            while entry >= 0 and left > 0 and not is_shared:
+                is_shared = shower[entry] != page[i] and site[shower[entry]] == site[page[i]]
+                entry = before[entry]
+                left -= 1
+            alone[i] += not is_shared
+    return alone
 
 
 @njit(cache=True)
