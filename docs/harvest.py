@@ -79,9 +79,9 @@ RIVALS = (
 OWN = ("expected-harvest", "expected-harvest, favour freshness")
 
 
-def compared(world: World, budgets: list[int], window: int, orders: int) -> Table:
+def compared(world: World, budgets: list[int], window: int, orders: int, rivals: list[str]) -> Table:
     """Coverage and what is found within four cycles: means over the orders."""
-    policies = [named(name, window=window) for name in RIVALS]
+    policies = [named(name, window=window) for name in rivals]
     policies += [named("expected-harvest"), named("expected-harvest", favour="freshness")]
     found = np.zeros((len(policies), 2 * len(budgets), orders))
     for order in range(orders):
@@ -93,13 +93,16 @@ def compared(world: World, budgets: list[int], window: int, orders: int) -> Tabl
             found[i % len(policies), len(budgets) + place, order] = told.within_4_cycles or 0.0
     heads = [f"k = {budget}" for budget in budgets]
     mean = found.mean(axis=2)
-    best = mean[: len(RIVALS)].max(axis=0)
-    told = zip((*RIVALS, "best published", *OWN), np.insert(mean, len(RIVALS), best, axis=0), strict=True)
+    names = [*rivals, *OWN]
+    if rivals:
+        names.insert(len(rivals), "best published")
+        mean = np.insert(mean, len(rivals), mean[: len(rivals)].max(axis=0), axis=0)
+    told = zip(names, mean, strict=True)
     rows = [[name, *(f"{value:.3f}" for value in row)] for name, row in told]
     return Table(("policy", *heads, *(f"{head}, within 4 cycles" for head in heads)), rows)
 
 
-def report(data: Path, name: str, orders: int, parts: list[str], related: int) -> Iterator[str]:
+def report(data: Path, name: str, orders: int, parts: list[str], related: int, rivals: list[str]) -> Iterator[str]:
     """All tables of one collection."""
     options, window = (CORPORA | OTHERS)[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +111,7 @@ def report(data: Path, name: str, orders: int, parts: list[str], related: int) -
     budgets = [max(1, round(share * world.n_pages)) for share in SHARES]
     yield f"{world.n_pages:,} pages × {world.n_cycles} cycles, {world.discoverable:,} links to discover:\n"
     if "compared" in parts:
-        yield from markdown(compared(world, budgets, window, orders))
+        yield from markdown(compared(world, budgets, window, orders, rivals))
     found = harvest(world, budgets, parts, orders=1, workers=1)
     for title, table in tables(found):
         yield f"{title}:\n"
@@ -123,10 +126,12 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=3)
     parser.add_argument("--parts", default="compared,ablation,calibration,hidden")
     parser.add_argument("--related", type=int, default=30, help="related pages of each page; 0: texts are not read")
+    parser.add_argument("--rivals", default=",".join(RIVALS), help="published policies beside ours; none: ours alone")
     asked = parser.parse_args()
+    rivals = [name for name in asked.rivals.split(",") if name and name != "none"]
     for name in asked.names:
         print(f"### {name}\n", flush=True)
-        for line in report(asked.data, name, asked.orders, asked.parts.split(","), asked.related):
+        for line in report(asked.data, name, asked.orders, asked.parts.split(","), asked.related, rivals):
             print(line, flush=True)
 
 

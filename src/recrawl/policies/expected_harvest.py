@@ -50,7 +50,8 @@ class ExpectedHarvest(Policy):
     patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much, at most.
     horizon: nor may links wait for longer than the crawl is likely to go on. Nobody knows how long that is; the best guess is, as
     long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
-    half_life_days, half_life_visits: a page's past counts half after the longer of these. The others are parts of the model that
+    half_life_days, half_life_visits: a page's past counts half after the longer of these, a sweep being the longest gap between
+    visits that is reckoned with. The others are parts of the model that
     can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
     and their discount within a cycle, urgency, safety, failures, what pages of the same size, site, folder or name
     and text tell, how far rates differ from page to page.

@@ -97,3 +97,11 @@ def test_a_page_seen_once_is_expected_to_live_as_those_of_its_folder() -> None:
         rates[folders] = model.rate()[[0, 21]]
     assert rates[True][0] > 20 * rates[True][1]
     assert rates[False][0] == rates[False][1]
+
+
+def test_the_past_of_a_page_that_is_hardly_ever_visited_counts_no_longer_than_thirty_sweeps() -> None:
+    model, _ = watched(steady(4, 60), [[0, 1]])  # two pages, cycles of an hour
+    often, seldom = 100.0, 10_000.0
+    assert np.allclose(model._half_life(np.array([often, seldom]), n_visits=2), 24 * 60)  # sixty days are longer
+    model.n_pages = 1_000
+    assert np.allclose(model._half_life(np.array([often, seldom]), n_visits=2), [30 * often, 30 * 500.0])

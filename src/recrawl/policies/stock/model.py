@@ -195,7 +195,7 @@ class StockModel:
         """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
         if self.n_cycles < SETTLED:
             return credited(visits.page, visits)
-        sweep = self.cycle_hours * max(self.n_pages / max(len(visits), 1), 1.0)
+        sweep = self._sweep(len(visits))
         foreseen = self.foresee(visits.page, hours, sweep, sweep)
         raw, alone, may = np.zeros(self.n_pages), np.ones(self.n_pages), np.zeros(self.n_pages, np.bool_)
         raw[visits.page], alone[visits.page], may[visits.page] = foreseen.raw, foreseen.worth.alone, True
@@ -222,8 +222,7 @@ class StockModel:
         again, gap = page[place], np.maximum(hours - since[place], 0.0)
         waited = np.maximum(now - last[again], 1e-6)
         usual = np.where(np.isnan(self.gap[again]), gap, self.gap[again])
-        half_life = np.maximum(24.0 * self.parts.half_life_days, self.parts.half_life_visits * usual)
-        kept = 0.5 ** (gap / half_life)
+        kept = 0.5 ** (gap / self._half_life(usual, len(visits)))
         n_came = came.sizes[place]
         rate = self.rate(again)
         if self.n_cycles:
@@ -245,6 +244,15 @@ class StockModel:
         gaps[place] = waited
         answered = visits.answered
         self.cohorts.replace(page[answered], _of(came, answered), gaps[answered], follows[answered])
+
+    def _sweep(self, n_visits: int) -> float:
+        """Hours in which all pages can be visited once, with so many visits a cycle."""
+        return self.cycle_hours * max(self.n_pages / max(n_visits, 1), 1.0)
+
+    def _half_life(self, usual_gap: Floats, n_visits: int) -> Floats:
+        """Hours after which a page's past counts half. One that is hardly ever visited is not remembered as quiet for ever."""
+        visits = self.parts.half_life_visits * np.minimum(usual_gap, self._sweep(n_visits))
+        return np.maximum(24.0 * self.parts.half_life_days, visits)
 
     def _learn_spread(self, page: Ints, n_came: Ints, rate: Floats, waited: Floats) -> None:
         """How much counts vary beyond chance."""
