@@ -113,7 +113,7 @@ def report(data: Path, name: str, orders: int, parts: list[str], related: int, r
     if "compared" in parts:
         yield from markdown(compared(world, budgets, window, orders, rivals))
     found = harvest(world, budgets, parts, orders=1, workers=1)
-    for title, table in tables(found):
+    for title, _, table in tables(found):
         yield f"{title}:\n"
         yield from markdown(table)
 

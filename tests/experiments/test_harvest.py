@@ -36,8 +36,17 @@ def test_all_parts_are_told_in_tables_and_a_page(world: World, tmp_path: Path) -
     assert [one.left_out for one in found.ablations] == [name for name in ABLATIONS if name != "related pages"]
     assert all(0 < share <= 1 for one in found.ablations for share in one.coverage)
     assert len(ablation_table(found).rows) == len(found.ablations)
+    assert found.ablations[0].chance == (0.0, 0.0)
+    assert all(error is not None and error >= 0 for one in found.ablations for error in one.chance)
+    assert " ± " in str(ablation_table(found).rows[1][1])
     assert [row[0] for row in calibration_table(found).rows] == [2, 4]
     assert "What each part is worth" in write_harvest_page(tmp_path / "page.html", found).read_text("utf-8")
+
+
+def test_of_one_order_nobody_can_tell_what_is_chance(world: World) -> None:
+    found = harvest(world, [2], ("ablation",), orders=1, workers=1)
+    assert {error for one in found.ablations for error in one.chance} == {None}
+    assert not any("±" in str(cell) for row in ablation_table(found).rows for cell in row)
 
 
 def test_expectations_and_intervals_hold_on_links_that_come_by_chance(world: World) -> None:
@@ -53,9 +62,10 @@ def test_expectations_and_intervals_hold_on_links_that_come_by_chance(world: Wor
 def test_a_page_without_a_past_is_judged_by_its_site(world: World) -> None:
     found = hide(world, share=0.5)
     assert found.n_pages == 12
-    assert found.with_past > 0.6
-    assert found.around > 0.3
-    assert found.alone is None  # nothing tells them apart
+    assert found.skill["their own past"] > 0.6
+    assert found.skill["one visit, and pages of its size and site"] > 0.3
+    assert found.skill["one visit alone"] is None  # nothing tells them apart
+    assert "and related pages" not in found.skill  # nobody asked for any
 
 
 def test_links_that_come_later_are_counted_once_a_page() -> None:

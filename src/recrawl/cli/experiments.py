@@ -78,8 +78,10 @@ def harvest(
     screen.print(
         f"{found.n_pages:,} pages × {found.n_cycles:,} cycles, {found.discoverable:,} links to discover", markup=False
     )
-    for title, table in tables(found):
-        shown = Shown(*table.header, title=title, title_justify="left", pad_edge=False)
+    for title, note, table in tables(found):
+        shown = Shown(
+            *table.header, title=title, title_justify="left", caption=note, caption_justify="left", pad_edge=False
+        )
         for row in table.texts():
             shown.add_row(*row)
         screen.print(shown)

@@ -37,6 +37,13 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "failures": {"failures": False},
 }
 LEVELS = (0.5, 0.8, 0.95)
+#: What the model may know of a page that was seen once.
+LOOKS = {
+    "one visit alone": Parts(around=False),
+    "one visit, and pages of its size and site": Parts(folders=False, related=False),
+    "and pages of its folder and its name": Parts(related=False),
+    "and related pages": Parts(),
+}
 HIDDEN = 0.2  #: of the pages, whose past is hidden
 
 
@@ -47,6 +54,7 @@ class Ablation:
     left_out: str
     coverage: tuple[float, ...]
     within_4_cycles: tuple[float, ...]
+    chance: tuple[float | None, ...]  # standard error of the change of coverage; None: of one order nobody can tell
 
 
 @dataclass(frozen=True)
@@ -67,9 +75,7 @@ class Hidden:
     """Rank correlation of expected with real new links, of the pages whose past is hidden."""
 
     n_pages: int
-    with_past: float | None  # None: all are expected to be equal, or are
-    around: float | None  # by size, site, folder, name and related pages, as they were when seen once
-    alone: float | None  # without looking around: all pages begin alike
+    skill: dict[str, float | None]  # by what the model knows of them; None: all are expected to be equal, or are
 
 
 @dataclass
@@ -117,17 +123,18 @@ def _ablated(
 ) -> Iterator[Ablation]:
     left_out = {name: own for name, own in ABLATIONS.items() if world.related is not None or name != "related pages"}
     policies = [ExpectedHarvest(**own) for own in left_out.values()]
-    coverage = np.zeros((len(policies), len(budgets)))
+    coverage = np.zeros((len(policies), len(budgets), orders))
     early = np.zeros_like(coverage)
     for order in range(orders):
         shuffled = world if order == 0 else world.reordered(np.random.default_rng(order).permutation(world.n_pages))
         runs = replay_many(shuffled, policies, [Budget(n) for n in budgets], workers=workers, on_cycles=on_cycles)
         for i, run in enumerate(runs):
-            place = i % len(policies), i // len(policies)
-            coverage[place] += (summarise(run).coverage or 0.0) / orders
-            early[place] += (summarise(run).within_4_cycles or 0.0) / orders
+            place, told = (i % len(policies), i // len(policies), order), summarise(run)
+            coverage[place], early[place] = told.coverage or 0.0, told.within_4_cycles or 0.0
     for name, one, soon in zip(left_out, coverage, early, strict=True):
-        yield Ablation(name, tuple(one.tolist()), tuple(soon.tolist()))
+        change = one - coverage[0]
+        error = change.std(axis=1, ddof=1) / np.sqrt(orders) if orders > 1 else [None] * len(budgets)
+        yield Ablation(name, tuple(one.mean(axis=1).tolist()), tuple(soon.mean(axis=1).tolist()), tuple(error))
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
@@ -196,7 +203,9 @@ def hide(world: World, share: float = HIDDEN, ahead: float = 0.25, seed: int = 0
         return float(stats.spearmanr(rate, real).statistic) if may_differ else None
 
     nobody = np.zeros(world.n_pages, np.bool_)
-    return Hidden(int(hidden.sum()), skill(Parts(), nobody), skill(Parts(), hidden), skill(Parts(around=False), hidden))
+    told = {name: parts for name, parts in LOOKS.items() if world.related is not None or name != "and related pages"}
+    skills = {"their own past": skill(Parts(), nobody)} | {name: skill(parts, hidden) for name, parts in told.items()}
+    return Hidden(int(hidden.sum()), skills)
 
 
 def _learnt(world: World, end: int, hidden: Flags, parts: Parts) -> StockModel:

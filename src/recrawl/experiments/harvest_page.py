@@ -23,7 +23,8 @@ def ablation_table(found: Harvested) -> Table:
     rows: list[list[Cell]] = [["nothing", *_signed(whole.coverage, None), *_signed(whole.within_4_cycles, None)]]
     for one in found.ablations[1:]:
         lost = _signed(one.coverage, whole.coverage), _signed(one.within_4_cycles, whole.within_4_cycles)
-        rows.append([one.left_out, *lost[0], *lost[1]])
+        by_chance = ["" if error is None else f" ± {error:.3f}" for error in one.chance]
+        rows.append([one.left_out, *(a + b for a, b in zip(lost[0], by_chance, strict=True)), *lost[1]])
     return Table(("left out", *heads, *soon), rows)
 
 
@@ -49,13 +50,7 @@ def calibration_table(found: Harvested) -> Table:
 def hidden_table(found: Harvested) -> Table:
     """What is known of pages whose past is hidden."""
     hidden = found.hidden
-    rows: list[list[Cell]] = []
-    if hidden is not None:
-        rows = [
-            ["their own past", hidden.with_past],
-            ["one visit, and pages like it in size, site, folder, name or text", hidden.around],
-            ["one visit alone", hidden.alone],
-        ]
+    rows: list[list[Cell]] = [] if hidden is None else [[name, skill] for name, skill in hidden.skill.items()]
     return Table(
         ("the model knows", "rank correlation with what came"), rows, {"rank correlation with what came": ".3f"}
     )
@@ -80,19 +75,34 @@ def calibration_figure(one: Calibrated) -> Figure:
     return figure.update_xaxes(type="log").update_yaxes(type="log")
 
 
-def tables(found: Harvested) -> Iterator[tuple[str, Table]]:
-    """All tables that there is something to fill with, with their titles."""
+WORTH = (
+    "k pages are visited a cycle. Coverage is the share of all links that were found in the end; within 4 cycles: the share that "
+    "was found so soon after it came. Below the first row: the change without a part, ± its standard error over the orders of the "
+    "pages."
+)
+HOLD = (
+    "New links that all plans together expected and found. Intervals state how likely counts are to lie within, no less than their "
+    "level since counts are whole numbers; held is the share that did."
+)
+SKILL = (
+    "How well the model ranks pages by the links that come on them in the last quarter of the cycles: 1 is perfect, 0 is chance, "
+    "and – where it expects the same of all."
+)
+
+
+def tables(found: Harvested) -> Iterator[tuple[str, str, Table]]:
+    """All tables that there is something to fill with, with their titles and what they tell."""
     if found.ablations:
-        yield "What each part is worth: coverage, and the change without it", ablation_table(found)
+        yield "What each part is worth: coverage, and the change without it", WORTH, ablation_table(found)
     if found.calibrated:
-        yield "Whether expectations and intervals hold", calibration_table(found)
+        yield "Whether expectations and intervals hold", HOLD, calibration_table(found)
     if found.hidden is not None:
-        yield f"{found.hidden.n_pages:,} pages whose past is hidden", hidden_table(found)
+        yield f"{found.hidden.n_pages:,} pages whose past is hidden", SKILL, hidden_table(found)
 
 
 def write_harvest_page(path: str | os.PathLike[str], found: Harvested) -> Path:
     """Write everything as one HTML file."""
-    sections = [Section(title, "", [table]) for title, table in tables(found)]
+    sections = [Section(title, note, [table]) for title, note, table in tables(found)]
     if found.calibrated:
         sections.append(Section("Expected and found", "", [calibration_figure(one) for one in found.calibrated]))
     scope = (
