@@ -200,6 +200,40 @@ def test_plans_are_kept_once_and_scored_by_what_came(tmp_path: Path) -> None:
     assert next(scores(history, horizon=timedelta(hours=1))).visited == 0
 
 
+def test_pages_that_fail_count_as_visits_without_links(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for name, n in (("lively", 8), ("down", 6), ("lost", 4), ("slow", 1)):
+        daily(history, name, n, 6)
+    plan = make(history, WindowedOutdegree(), Request(4), START + 5.5 * DAY)
+    store(history, plan)
+    at = START + 6 * DAY
+    history.add([Visit(url=page("lively"), at=at, links=[page(f"lively-{i}") for i in range(52)])])
+    history.add([Visit(url=page("down"), at=at, status=503), Visit(url=page("lost"), at=at, status=404)])
+    (score,) = scores(history)
+    assert (score.planned, score.visited, score.failed) == (4, 3, 2)
+    assert score.found == 7
+    assert score.expected == pytest.approx(8 + 6 + 4)
+    assert score.hits == 1
+    history.add([Visit(url=page("down"), at=at + timedelta(hours=1), links=[page(f"down-{i}") for i in range(40)])])
+    (score,) = scores(history)
+    assert (score.visited, score.failed) == (3, 1)  # it was only away for a while
+
+
+def test_round_robin_is_compared_only_where_half_of_its_pages_were_visited(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for i in range(6):
+        daily(history, f"p{i}", i, 6)
+    store(history, make(history, WindowedOutdegree(), Request(4), START + 5.5 * DAY))
+    told = []
+    for i, name in enumerate(("p0", "p1", "p2", "p3")):
+        history.add([Visit(url=page(name), at=START + 6 * DAY + timedelta(minutes=i), links=[])])
+        (score,) = scores(history)
+        told.append((score.round_robin_visited, score.round_robin_found_per_visit is None))
+    assert score.round_robin_planned == 4
+    assert all(is_none == (n < 2) for n, is_none in told)
+    assert {is_none for _, is_none in told} == {True, False}
+
+
 def test_a_visit_counts_for_the_last_plan_before_it(tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     daily(history, "lively", 8, 8)
@@ -224,6 +258,23 @@ def test_explain_tells_what_would_have_to_change(history: History) -> None:
     assert explain(situation, Request(3), page("gone"), NOW).cause == "gone"
     with pytest.raises(RecrawlError, match="never visited"):
         explain(situation, Request(3), page("nowhere"), NOW)
+
+
+def test_explain_tells_by_what_the_own_policy_weighs_a_page_and_who_shows_its_links(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for day in range(12):
+        links = [page(f"x{i}") for i in range(3 * (day + 1))]
+        history.add([Visit(url=page(name), at=START + day * DAY, links=links) for name in ("one", "two")])
+    now = START + 12.5 * DAY
+    told = explain(survey(history, named("expected-harvest")), Request(1), page("one"), now)
+    assert told.weighed.keys() == {"urgency", "safety"}
+    assert all(0 <= value <= 1 for value in told.weighed.values())
+    ((other, share),) = told.overlaps
+    assert other == page("two")
+    assert share > 0.7
+    freshest = survey(history, named("expected-harvest", favour="freshness"))
+    assert explain(freshest, Request(1), page("one"), now).weighed == {}  # nothing waits
+    assert explain(survey(history, WindowedOutdegree()), Request(1), page("one"), now).weighed == {}
 
 
 def test_explain_and_plan_agree(history: History) -> None:

@@ -71,6 +71,7 @@ def _table(found: list[Any]) -> None:
         "policy",
         "planned",
         "visited",
+        "failed",
         "expected",
         "found",
         "a visit",
@@ -91,6 +92,7 @@ def _table(found: list[Any]) -> None:
             one.policy,
             f"{one.planned:,}",
             f"{one.visited:,}",
+            f"{one.failed:,}",
             number(one.expected),
             f"{one.found:,}",
             "–" if one.found_per_visit is None else number(one.found_per_visit),
@@ -104,9 +106,9 @@ def _table(found: list[Any]) -> None:
     screen = console()
     screen.print(table)
     screen.print(
-        "New links never seen before on any page, at the first visit of each planned page after the plan. Round-robin: new links a "
-        "visit on the pages that it would have chosen, as far as they were visited. Changed: another text or other links than "
-        "before.",
+        "New links never seen before on any page, at the first answer of each planned page after the plan; none on those that "
+        "failed. Round-robin: new links a visit on the pages that it would have chosen, where at least half of them were visited. "
+        "Changed: another text or other links than before.",
         markup=False,
     )
 

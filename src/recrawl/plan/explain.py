@@ -10,6 +10,7 @@ import numpy as np
 from recrawl.errors import RecrawlError
 from recrawl.plan.make import Request, Situation, budget_of, changed_at_least, expected_of, reasons
 from recrawl.policies.base import LEVEL, NEVER, Cause, Choice, moment
+from recrawl.policies.expected_harvest import ExpectedHarvest
 from recrawl.policies.pairs import PairTable
 from recrawl.urls import page_id
 
@@ -49,6 +50,7 @@ class Explanation:
     last_visit_at: datetime | None
     last_change_at: datetime | None
     waited_hours: float | None
+    weighed: dict[str, float]  # by what its worth was multiplied, as far as the policy tells
     overlaps: list[tuple[str, float]]  # pages of its site that showed the same new links, and how far
     passed_over_for: str | None  # the picked page that it overlaps with
 
@@ -97,6 +99,7 @@ def explain(situation: Situation, request: Request, url: str, now: datetime) -> 
         last_visit_at=None if pages.last_visit[page] == NEVER else moment(pages.last_visit[page]),
         last_change_at=None if situation.last_change[page] == NEVER else moment(situation.last_change[page]),
         waited_hours=waited if np.isfinite(waited) else None,
+        weighed=_weighed(everything, int(rank[0])) if len(rank) else {},
         overlaps=_overlaps(situation, page),
         passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,
     )
@@ -114,6 +117,12 @@ def _foretold(situation: Situation, request: Request, ranked: Choice, page: int,
     return expected, likely[at[0]] if np.isnan(told) else told
 
 
+def _weighed(ranked: Choice, place: int) -> dict[str, float]:
+    """Why the page was ranked above or below others that expect as much."""
+    told = {name: float(ranked.detail[name][place]) for name in ("urgency", "safety") if name in ranked.detail}
+    return {name: value for name, value in told.items() if np.isfinite(value)}
+
+
 def _way_out(cause: Cause, rank: int | None, n_chosen: int) -> str:
     if cause is Cause.OVERLAP:
         return "it shows the same new links as a page that was picked; it comes in when that one does not"
@@ -125,7 +134,8 @@ def _way_out(cause: Cause, rank: int | None, n_chosen: int) -> str:
 
 
 def _overlaps(situation: Situation, page: int, top: int = 5) -> list[tuple[str, float]]:
-    table = getattr(situation.policy, "overlap_", None)
-    if not isinstance(table, PairTable):
-        return []
-    return [(situation.url[other].as_py(), share) for other, share in table.of(page)[:top] if share > 0]
+    policy, table = situation.policy, getattr(situation.policy, "overlap_", None)
+    pairs = table.of(page)[:top] if isinstance(table, PairTable) else []
+    if isinstance(policy, ExpectedHarvest):
+        pairs = policy.showers(page, top)
+    return [(situation.url[other].as_py(), share) for other, share in pairs if share > 0]

@@ -20,6 +20,7 @@ from recrawl.policies.round_robin import RoundRobin
 from recrawl.visits import Outcome
 
 N_CLASSES = 5
+ENOUGH = 0.5  #: of round-robin's pages, that must have been visited to compare with it
 
 
 def store(history: History, plan: Plan) -> None:
@@ -52,7 +53,8 @@ class Score:
     made_at: datetime
     until: datetime  # the next plan, or what the horizon allows
     planned: int
-    visited: int
+    visited: int  # asked for, whether they answered or not
+    failed: int  # of these, pages that failed or were gone whenever they were asked for: nothing was found there
     expected: float  # new links, of the visited pages
     found: int  # new links on them that no page had shown before
     hits: int
@@ -63,7 +65,8 @@ class Score:
     expected_changed: float | None  # of these; None: the plan did not tell it
     changed: int | None
     change: str  # what the plan counted as one
-    round_robin_visited: int  # pages that round-robin would have chosen and that were visited, too
+    round_robin_planned: int  # pages that round-robin would have chosen
+    round_robin_visited: int  # of these, visited, too
     round_robin_found: int
 
     @property
@@ -73,8 +76,9 @@ class Score:
 
     @property
     def round_robin_found_per_visit(self) -> float | None:
-        """New links a visit of round-robin's pages."""
-        return self.round_robin_found / self.round_robin_visited if self.round_robin_visited else None
+        """New links a visit of round-robin's pages; None where too few of them were visited to tell."""
+        is_enough = self.round_robin_visited > 0 and self.round_robin_visited >= ENOUGH * self.round_robin_planned
+        return self.round_robin_found / self.round_robin_visited if is_enough else None
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
@@ -110,7 +114,7 @@ def scores(history: History, plan: str | None = None, horizon: timedelta | None 
 def _score(history: History, rows: pa.Table, until: int) -> Score:
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
-    found = _first_answers(history, page, microseconds(made_at), until)
+    found, failed = _first_answers(history, page, microseconds(made_at), until)
     told = rows["changed"].to_numpy(zero_copy_only=False)
     change = rows["change"][0].as_py() or ANY
     changed = _first_changes(history, page, microseconds(made_at), until, change)
@@ -124,7 +128,7 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         Request(rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False),
         made_at,
     )
-    rivals = _first_answers(history, rival.page, microseconds(made_at), until)
+    rivals, _ = _first_answers(history, rival.page, microseconds(made_at), until)
     return Score(
         plan=rows["plan"][0].as_py(),
         policy=rows["policy"][0].as_py(),
@@ -132,6 +136,7 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         until=datetime.fromtimestamp(until / 1e6, UTC),
         planned=len(page),
         visited=int(seen.sum()),
+        failed=int(failed.sum()),
         expected=float(expected.sum()),
         found=int(found[seen].sum()),
         hits=int(hit.sum()),
@@ -142,17 +147,22 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         expected_changed=None if np.isnan(told).all() else float(told[compared].sum()),
         changed=None if np.isnan(told).all() else int(changed[compared].sum()),
         change=change,
+        round_robin_planned=len(rival.page),
         round_robin_visited=int((rivals >= 0).sum()),
         round_robin_found=int(rivals[rivals >= 0].sum()),
     )
 
 
-def _first_answers(history: History, page: Ints, after: int, until: int) -> Ints:
-    """New links (never before anywhere) that each page's first visit within the time showed; -1 where it was not visited."""
-    visit = _first_visits(history.timeline, history.timeline.links >= 0, page, after, until)
+def _first_answers(history: History, page: Ints, after: int, until: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
+
+    -1 where it was not visited. None were found where it failed or was gone: what a plan expects reckons with that.
+    """
+    timeline = history.timeline
+    answer = _first_visits(timeline, timeline.links >= 0, page, after, until)
+    failed = (answer < 0) & (_first_visits(timeline, timeline.outcome >= Outcome.GONE, page, after, until) >= 0)
     new = np.append(np.maximum(history.novelty.total("anywhere"), 0), -1).astype(np.int64)
-    found: Ints = new[visit]
-    return found
+    return np.where(failed, 0, new[answer]), failed
 
 
 def _first_changes(history: History, page: Ints, after: int, until: int, change: str) -> Ints:

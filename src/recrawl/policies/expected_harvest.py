@@ -153,7 +153,17 @@ class ExpectedHarvest(Policy):
             self.model_.room(chosen) * np.maximum(foreseen.answers[chosen], 1e-300),
         )
         why = _Why.of(chosen, hours, self.model_, foreseen, expected, factor[chosen], np.isin(chosen, trials))
-        return Choice(chosen, (score * factor)[chosen], why.sentence, expected=expected, cause=cause, spread=why.spread)
+        detail = {}
+        if self.favour == "coverage":
+            detail = {"urgency": foreseen.worth.urgency[chosen], "safety": foreseen.worth.safety[chosen]}
+        return Choice(chosen, (score * factor)[chosen], why.sentence, detail, expected, cause, spread=why.spread)
+
+    def showers(self, page: int, top: int) -> list[tuple[int, float]]:
+        """The pages that show most of what comes on a page, with the share of it."""
+        pairs = self.model_.pairs()
+        mine = slice(pairs.start[page], pairs.start[page + 1])
+        best = np.argsort(-pairs.share[mine], kind="stable")[:top]
+        return list(zip(pairs.other[mine][best].tolist(), pairs.share[mine][best].tolist(), strict=True))
 
     def _foreseen(self, n: int, hours: float, sweep: float) -> Foreseen:
         """What the model says of all pages, kept until it learns something: a plan asks several times."""
@@ -261,14 +271,16 @@ def _count(value: float) -> str:
 
 
 def _long(hours: float) -> str:
-    """A time as minutes, hours or days, whatever reads best.
+    """A time as minutes, hours, days or years, whatever reads best.
 
-    >>> _long(2.3), _long(100.0), _long(0.25)
-    ('2.3 h', '4.2 days', '15 min')
+    >>> _long(2.3), _long(100.0), _long(0.25), _long(30_000.0)
+    ('2.3 h', '4.2 days', '15 min', '3.4 years')
     """
     if hours < 1:
         return f"{60 * max(hours, 0.0):.0f} min"
-    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
+    if hours < 48:
+        return f"{hours:.1f} h"
+    return f"{hours / 24:.1f} days" if hours < 2 * HARDLY_GONE else f"{hours / HARDLY_GONE:.1f} years"
 
 
 def _often(rate: float) -> str:
