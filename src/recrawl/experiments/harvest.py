@@ -22,6 +22,7 @@ PARTS = ("ablation", "calibration", "hidden")
 ABLATIONS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "overlap with siblings": {"overlap": False},
+    "links that a page has alone": {"alone": False},
     "learnt lifetimes of links": {"lifetimes": False},
     "urgency and safety": {"urgency": False, "safety": False},
     "urgency": {"urgency": False},

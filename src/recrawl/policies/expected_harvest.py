@@ -51,10 +51,10 @@ class ExpectedHarvest(Policy):
     horizon: nor may links wait for longer than the crawl is likely to go on. Nobody knows how long that is; the best guess is, as
     long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
     half_life_days, half_life_visits: a page's past counts half after the longer of these, a sweep being the longest gap between
-    visits that is reckoned with. The others are parts of the model that
-    can be left out, to see what they are worth: the busy-hour clock, learnt lifetimes of links, siblings that show the same links
-    and their discount within a cycle, urgency, safety, failures, what pages of the same size, site, folder or name
-    and text tell, how far rates differ from page to page.
+    visits that is reckoned with. The others are parts of the model that can be left out, to see what they are worth: the busy-hour
+    clock, learnt lifetimes of links, siblings that show the same links, links that no sibling shows, the siblings' discount within
+    a cycle, urgency, safety, failures, what pages of the same size, site, folder or name and text tell, how far rates differ from
+    page to page.
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).
@@ -73,6 +73,7 @@ class ExpectedHarvest(Policy):
         rhythm: bool = True,
         lifetimes: bool = True,
         overlap: bool = True,
+        alone: bool = True,
         discount: bool = True,
         urgency: bool = True,
         safety: bool = True,
@@ -96,7 +97,8 @@ class ExpectedHarvest(Policy):
                 raise ValueError(f"{what} is {value}; it must be above 0")
         self.favour, self.explore, self.patience = favour, explore, patience
         self.half_life_days, self.half_life_visits = half_life_days, half_life_visits
-        self.rhythm, self.lifetimes, self.overlap, self.discount = rhythm, lifetimes, overlap, discount
+        self.rhythm, self.lifetimes = rhythm, lifetimes
+        self.overlap, self.alone, self.discount = overlap, alone, discount
         self.urgency, self.safety, self.failures = urgency, safety, failures
         self.around, self.folders, self.related = around, folders, related
         self.horizon, self.levels = horizon, levels
@@ -112,8 +114,8 @@ class ExpectedHarvest(Policy):
         self.model_ = StockModel(
             pages,
             Parts(
-                self.half_life_days, self.half_life_visits, self.rhythm, self.lifetimes, self.overlap, self.discount,
-                self.failures, self.around, self.folders, self.related, self.levels,
+                self.half_life_days, self.half_life_visits, self.rhythm, self.lifetimes, self.overlap, self.alone,
+                self.discount, self.failures, self.around, self.folders, self.related, self.levels,
             ),
         )  # fmt: skip
 

@@ -67,6 +67,8 @@ def test_parts_that_are_left_out_have_no_effect() -> None:
     assert without.pairs().closest(0) == (-1, 0.0)
     assert not without.streams.followed.any()
     whole, _ = watched(shows, visits)
+    assert (whole.alone.share() > 0).all()
+    assert not watched(shows, visits, alone=False)[0].alone.share().any()
     assert whole.pairs().closest(0)[0] == 1
     assert whole.streams.followed.any()
 

@@ -39,7 +39,7 @@ class Alone:
         """
         part = np.minimum(1.0, self.per_visit / np.maximum(n_links, 1))
         share = self.share(page)
-        own = n_unshared * share / (share + (1.0 - share) * missed)
+        own = n_unshared * share / np.maximum(share + (1.0 - share) * missed, 1e-300)
         self.alone[page] = self.alone[page] * kept + part * own
         self.followed[page] = self.followed[page] * kept + part * n_links
 

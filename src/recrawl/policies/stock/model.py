@@ -37,6 +37,7 @@ class Parts:
     rhythm: bool = True
     lifetimes: bool = True
     overlap: bool = True
+    alone: bool = True
     discount: bool = True
     failures: bool = True
     around: bool = True
@@ -68,7 +69,7 @@ class StockModel:
         self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
-        self.alone = Alone(n)
+        self.alone = Alone(n) if parts.alone else Alone(n, share=0.0)
         self.answering, self.calibration = Answering(pages.site), Calibration()
         self.seen_at = np.full(n, np.nan)  # hours since 1970 of the last answer
         self.n_answers = np.zeros(n, np.int64)
