@@ -218,7 +218,8 @@ def _spelt(text, start, end, before):  # type: ignore[no-untyped-def]
 def _name(text, start, query, end, before):  # type: ignore[no-untyped-def]
     was_digit = is_value = False
     for at in range(start, end):
-        is_digit = 48 <= text[at] <= 57
+        is_escape = text[at - 1] == 37 or text[at - 2] == 37  # %D0 is part of a letter, not a number
+        is_digit = 48 <= text[at] <= 57 and not is_escape
         is_value = at > query and text[at] != 38 and (is_value or text[at] == 61)  # from "=" to "&"
         if not is_value and not (is_digit and was_digit):  # one mark for a number, however long
             before = _letter(35 if is_digit else text[at], before)

@@ -277,6 +277,23 @@ def test_explain_tells_by_what_the_own_policy_weighs_a_page_and_who_shows_its_li
     assert explain(survey(history, WindowedOutdegree()), Request(1), page("one"), now).weighed == {}
 
 
+def test_a_plan_tells_what_the_policy_expects_also_of_a_page_with_few_links(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for day in range(12):
+        for name, n in (("large", 40), ("small", 1)):
+            links = [page(f"{name}-{day}-{i}") for i in range(n)]  # all of them new every day
+            history.add([Visit(url=page(name), at=START + day * DAY, links=links)])
+    plan = make(history, named("expected-harvest"), Request(2), START + 30 * DAY)
+    small = plan.url.to_pylist().index(page("small"))
+    assert plan.expected[small] > 1.2  # it may have grown
+    assert (plan.low <= plan.expected).all()
+    assert (plan.high >= plan.expected).all()
+    assert (plan.high == np.floor(plan.high)).all()
+    for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
+        told = explain(survey(history, named("expected-harvest")), Request(2), url, START + 30 * DAY)
+        assert told.expected == pytest.approx(expected)
+
+
 def test_explain_and_plan_agree(history: History) -> None:
     situation = survey(history.as_of(NOW), named("windowed-clique"))
     plan = chosen(situation, Request(3), NOW)

@@ -61,6 +61,13 @@ def _related(history: Any, url: str, top: int = 5) -> list[dict[str, Any]]:
     ]
 
 
+#: What it means by what the policy weighed a page.
+_WEIGHED = {
+    "urgency": "{:.0%} urgent (100%: it holds no more by waiting, 0%: it loses nothing)",
+    "safety": "{:.0%} of it no other page will show in time",
+}
+
+
 def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
     from recrawl.models.reasons import number
 
@@ -81,10 +88,7 @@ def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
     changed = "" if told.probability_changed is None else f"; {told.probability_changed:.0%} likely to have changed"
     say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any{changed}")
     if told.weighed:
-        say(
-            f"can it wait: {told.weighed['urgency']:.0%} urgent (100%: it holds no more by waiting, 0%: it loses nothing); "
-            f"{told.weighed['safety']:.0%} of it no other page will show in time"
-        )
+        say("can it wait: " + "; ".join(_WEIGHED[name].format(value) for name, value in told.weighed.items()))
     say(
         f"so far: asked for in {told.n_visits} cycle{'s' * (told.n_visits != 1)}, answered in {told.n_answers}; "
         f"{told.n_hits} of them found {told.n_new_links} new link{'s' * (told.n_new_links != 1)}"

@@ -336,12 +336,14 @@ def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
 
 
 def expected_of(choice: Choice, otherwise: Floats, size: Floats) -> Floats:
-    """New links expected of the pages picked: what the policy says, else what their past says; none above the links it has."""
+    """New links expected of the pages picked: what the policy says, else what their past says.
+
+    None above the links that the page has, unless the policy also says how sure it is: then it knows what a page may show.
+    """
     if choice.expected is None:
         return otherwise
     own = np.where(np.isnan(choice.expected), otherwise, choice.expected)
-    most = np.where(np.isnan(size[choice.page]), np.inf, size[choice.page])
-    return np.minimum(own, most)
+    return own if choice.spread is not None else np.fmin(own, size[choice.page])
 
 
 def _spread(choice: Choice) -> Spread:

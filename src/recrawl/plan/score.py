@@ -53,7 +53,7 @@ class Score:
     made_at: datetime
     until: datetime  # the next plan, or what the horizon allows
     planned: int
-    visited: int  # asked for, whether they answered or not
+    visited: int  # asked for: their links are known, or they failed
     failed: int  # of these, pages that failed or were gone whenever they were asked for: nothing was found there
     expected: float  # new links, of the visited pages
     found: int  # new links on them that no page had shown before
@@ -160,7 +160,11 @@ def _first_answers(history: History, page: Ints, after: int, until: int) -> tupl
     """
     timeline = history.timeline
     answer = _first_visits(timeline, timeline.links >= 0, page, after, until)
-    failed = (answer < 0) & (_first_visits(timeline, timeline.outcome >= Outcome.GONE, page, after, until) >= 0)
+    came, away = (
+        _first_visits(timeline, counts, page, after, until) >= 0
+        for counts in (timeline.outcome <= Outcome.UNCHANGED, timeline.outcome >= Outcome.GONE)
+    )
+    failed = away & ~came
     new = np.append(np.maximum(history.novelty.total("anywhere"), 0), -1).astype(np.int64)
     return np.where(failed, 0, new[answer]), failed
 

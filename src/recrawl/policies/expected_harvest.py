@@ -150,15 +150,10 @@ class ExpectedHarvest(Policy):
         )  # fmt: skip
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        expected = np.fmin(
-            (foreseen.expected * factor)[chosen],
-            self.model_.room(chosen) * np.maximum(foreseen.answers[chosen], 1e-300),
-        )
-        why = _Why.of(chosen, hours, self.model_, foreseen, expected, factor[chosen], np.isin(chosen, trials))
-        detail = {}
-        if self.favour == "coverage":
-            detail = {"urgency": foreseen.worth.urgency[chosen], "safety": foreseen.worth.safety[chosen]}
-        return Choice(chosen, (score * factor)[chosen], why.sentence, detail, expected, cause, spread=why.spread)
+        why = _Why.of(chosen, hours, self.model_, foreseen, factor[chosen], np.isin(chosen, trials))
+        used = [name for name in ("urgency", "safety") if self.favour == "coverage" and getattr(self, name)]
+        detail = {name: getattr(foreseen.worth, name)[chosen] for name in used}
+        return Choice(chosen, (score * factor)[chosen], why.sentence, detail, why.expected, cause, spread=why.spread)
 
     def showers(self, page: int, top: int) -> list[tuple[int, float]]:
         """The pages that show most of what comes on a page, with the share of it."""
@@ -220,20 +215,23 @@ class _Why:
         hours: float,
         model: StockModel,
         foreseen: Foreseen,
-        expected: Floats,
         factor: Floats,
         is_trial: Flags,
     ) -> _Why:
         """A copy of all that is needed of the model, which goes on learning."""
         size, room, answers = model.size[page], model.room(page), foreseen.answers[page]
-        stock = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), room)
+        stock, shape = np.fmin(foreseen.expected[page] / np.maximum(answers, 1e-9), room), model.shape(page)
+        expected = np.minimum(foreseen.expected[page] * factor, room * np.maximum(answers, 1e-300))
+        # Where the page may show no more than that, it is no more than that times how likely there are any.
+        likely = model.calibration.probability(expected, answers, shape, model.dispersion)
+        expected = np.minimum(expected, room * likely)
         now, last = model.clock(hours)
         # By the user's clock, and corrected by how right the model was so far: else the sentence would not add up.
         pace = (now - last[page]) / np.maximum(hours - model.seen_at[page], 1e-6)
         rate = foreseen.rate[page] * pace * foreseen.expected[page] / np.maximum(foreseen.raw[page], 1e-300)
         return cls(
             page, hours, expected, stock, size, room, answers, foreseen.is_unseen[page], is_trial, factor, rate,
-            model.streams.weights(page), model.shape(page), model.dispersion, model.seen_at.copy(), foreseen.pairs,
+            model.streams.weights(page), shape, model.dispersion, model.seen_at.copy(), foreseen.pairs,
             copy.deepcopy(model.calibration),
         )  # fmt: skip
 
@@ -251,7 +249,7 @@ class _Why:
         if self.factor[i] <= 1 - MIN_SHARE:
             told += f"; {1 - self.factor[i]:.0%} of them on pages picked before it"
         if self.stock[i] >= self.room[i]:
-            told += f"; no more than {'it has' if self.size[i] >= self.room[i] else 'most pages have'} links"
+            told += f"; no more links than {'it has' if self.size[i] >= self.room[i] else 'pages have on average'}"
         if self.is_trial[i]:
             told += "; read only once so far, so tried to learn its ways"
         return told if answers >= LIKELY else f"{told}; {answers:.0%} likely to answer"

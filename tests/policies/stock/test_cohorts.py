@@ -24,8 +24,9 @@ def test_cohorts_agree_with_sets_over_many_visits() -> None:
         place = place[: chance.integers(0, len(page) + 1)]
         stayed = cohorts.stayed(page[place], place, lists(shown))
         assert stayed.tolist() == [len(slow[page[i]] & shown[i]) for i in place]
-        held = cohorts.lists(page[place])
-        assert [set(held[i].tolist()) for i in range(len(place))] == [slow[p] for p in page[place]]
+        links, begin, size = cohorts.held(page[place])
+        held = [set(links[at : at + n].tolist()) for at, n in zip(begin, size, strict=True)]
+        assert held == [slow[p] for p in page[place]]
         new, keep, gaps = [some(chance, 30) for _ in page], chance.random(len(page)) < 0.8, chance.random(len(page))
         cohorts.replace(page, lists(new), gaps, keep)
         for i, p in enumerate(page):

@@ -87,6 +87,27 @@ def test_a_page_tells_nothing_about_its_own_prior() -> None:
     assert np.isclose(ratio[5], ratio[-1], rtol=0.1)  # itself, as pages elsewhere: only the level of all has moved
 
 
+def test_a_page_tells_nothing_about_its_own_prior_nor_twice_about_that_of_others() -> None:
+    folder = np.arange(N) // 5
+    arrivals = by_site(0, spread=1.0).astype(float)
+    more = arrivals.copy()
+    more[5] += 200
+    raised = {}
+    for groups in ((SITE,), (SITE, folder), (SITE, SITE, SITE)):
+        means = []
+        for counts in (arrivals, more):
+            prior = Prior(N)
+            for _ in range(2):
+                prior.refit(counts, HOURS, SIZE, groups, None, 1.0, 1.0)
+            means.append(prior.mean)
+        ratio = means[1] / means[0]
+        assert np.isclose(ratio[5], ratio[-1], rtol=0.1)
+        raised[len(groups)] = ratio[6]  # of the same site and folder
+    assert raised[1] > 1.5
+    assert raised[2] < 3 * raised[1]  # the folder is half as large, so that the page counts for more
+    assert np.isclose(raised[3], raised[1], rtol=0.2)
+
+
 def test_where_sites_do_not_differ_they_hardly_count() -> None:
     for seed in range(5):
         mean = fitted(by_site(seed, spread=0.0)).mean
@@ -153,6 +174,29 @@ def test_what_a_site_brings_is_weighed_in_batches_of_links() -> None:
         assert np.isclose(prior.mean[p], by_hand, rtol=0.003)
 
 
+def slow_means(arrivals: np.ndarray, groups: tuple[np.ndarray, ...], weights: tuple[float, ...]) -> np.ndarray:
+    """What is expected of every page, page by page."""
+    level = (arrivals.sum() + 1) / (HOURS.sum() + 10.0)
+    with_it = np.ones(N)
+    without_it = np.ones(N)
+    for k, (group, weight) in enumerate(zip(groups, weights, strict=True)):
+        if np.isinf(weight):
+            continue
+        next_with, next_without = with_it.copy(), without_it.copy()
+        for p in range(N):
+            mates = np.flatnonzero(group == group[p])
+            came = due = 0.0
+            for q in mates[mates != p]:
+                shares_all = all(earlier[q] == earlier[p] for earlier in groups[:k])
+                came += arrivals[q]
+                due += level * HOURS[q] * (without_it[p] if shares_all else with_it[q])
+            next_without[p] *= (came + weight) / (due + weight)
+            whole = (level * HOURS * with_it)[mates].sum()
+            next_with[p] *= (arrivals[mates].sum() + weight) / (whole + weight)
+        with_it, without_it = next_with, next_without
+    return level * without_it
+
+
 def test_groups_count_one_after_the_other_each_given_those_before_it() -> None:
     chance = np.random.default_rng(2)
     folder, name = np.arange(N) // 5, np.arange(N) % 5  # two folders a site; five names
@@ -163,13 +207,6 @@ def test_groups_count_one_after_the_other_each_given_those_before_it() -> None:
         prior.refit(arrivals, HOURS, SIZE, (SITE, folder, name), None, 1.0, 1.0)
     assert len(prior.group_weights) == 3
     assert max(prior.group_weights[1:]) < np.inf
-    mean = np.full(N, (arrivals.sum() + 1) / (HOURS.sum() + 10.0))
-    for group, weight in zip((SITE, folder, name), prior.group_weights, strict=True):
-        if weight < np.inf:
-            others = [[q for q in range(N) if group[q] == group[p] and q != p] for p in range(N)]
-            came = np.array([arrivals[mates].sum() for mates in others])
-            due = np.array([(mean * HOURS)[mates].sum() for mates in others])
-            mean = mean * (came + weight) / (due + weight)
-    assert np.allclose(prior.mean, mean)
+    assert np.allclose(prior.mean, slow_means(arrivals, (SITE, folder, name), prior.group_weights))
     alone = fitted(arrivals).mean
     assert np.corrcoef(prior.mean, level)[0, 1] > np.corrcoef(alone, level)[0, 1] + 0.1

@@ -84,7 +84,7 @@ def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
             )
             for p in page
         ]
-        assert sightings.unshared(page, came, SITE).tolist() == alone
+        assert sightings.unshared(page, came.links, came.start[:-1], came.sizes, SITE).tolist() == alone
         n_shared = max(n_shared, len(found))
     assert n_shared > 50
     assert len(sightings.first) > 1024

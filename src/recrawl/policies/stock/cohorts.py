@@ -21,11 +21,9 @@ class Cohorts:
         self._links: Links = np.empty(1024, np.int32)
         self._end = 0
 
-    def lists(self, page: Ints) -> LinkLists:
-        """The lists of some pages."""
-        start = np.append(0, np.cumsum(self.size[page]))
-        place = np.arange(start[-1]) - np.repeat(start[:-1] - self.start[page], self.size[page])
-        return LinkLists(start, self._links[place])
+    def held(self, page: Ints) -> tuple[Links, Ints, Ints]:
+        """All links, and where the lists of some pages begin and how long they are."""
+        return self._links, self.start[page], self.size[page]
 
     def stayed(self, page: Ints, place: Ints, shown: LinkLists) -> Ints:
         """How many links of each page's list it still shows; `place` is its entry in `shown`."""

@@ -154,8 +154,9 @@ def _kind(mean: Floats) -> Ints:
     >>> _kind(np.array([1.0, 2.9, 3.1, 1e6])).tolist()
     [0, 0, 1, 5]
     """
-    power: Ints = np.floor(np.log(np.maximum(mean, 1.0)) / np.log(KIND)).astype(np.int64)
-    return np.minimum(power, N_KINDS - 1)
+    power = np.floor(np.log(np.maximum(mean, 1.0)) / np.log(KIND))
+    kind: Ints = np.clip(np.nan_to_num(power), 0, N_KINDS - 1).astype(np.int64)
+    return kind
 
 
 def _moved(values: Floats, kind: Ints, old: Floats, new: Floats) -> Floats:

@@ -79,6 +79,7 @@ class StockModel:
         self.began = np.inf  # hours since 1970 of the first visits
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
+        self._n_visits: list[int] = []  # of recent cycles
         self.n_cycles, self._next_fit = 0, 1  # that were observed; and after how many all is learnt anew
 
     # -- what is expected ----------------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class StockModel:
 
     def room(self, page: Ints) -> Floats:
         """Links that each of these pages may show at most: no more than it has, or than pages have on average if those are more."""
-        usual = self.size[~np.isnan(self.size)].mean() if (self.n_answers > 0).any() else np.inf
+        usual = np.ceil(self.size[~np.isnan(self.size)].mean()) if (self.n_answers > 0).any() else np.inf
         return np.where(np.isnan(self.size[page]), np.inf, np.maximum(self.size[page], usual))
 
     def clock(self, hours: float) -> tuple[float, Floats]:
@@ -179,6 +180,7 @@ class StockModel:
         hours = microseconds(visits.at) / US_PER_HOUR
         self.expect_cycle(hours)
         self._times, self.began = [*self._times[-RECENT:], hours], min(self.began, hours)
+        self._n_visits = [*self._n_visits[-RECENT:], len(visits)]
         came = self._judge(visits, hours) if self.n_cycles else np.zeros(len(visits), np.int64)
         if self.n_cycles == 0:
             self.sightings.all_known(visits.shown, hours)
@@ -223,7 +225,7 @@ class StockModel:
         again, gap = page[place], np.maximum(hours - since[place], 0.0)
         waited = np.maximum(now - last[again], 1e-6)
         usual = np.where(np.isnan(self.gap[again]), gap, self.gap[again])
-        kept = 0.5 ** (gap / self._half_life(usual, len(visits)))
+        kept = 0.5 ** (gap / self._half_life(usual))
         n_came = came.sizes[place]
         rate = self.rate(again)
         if self.n_cycles:
@@ -246,13 +248,14 @@ class StockModel:
         answered = visits.answered
         self.cohorts.replace(page[answered], _of(came, answered), gaps[answered], follows[answered])
 
-    def _sweep(self, n_visits: int) -> float:
+    def _sweep(self, n_visits: float) -> float:
         """Hours in which all pages can be visited once, with so many visits a cycle."""
         return self.cycle_hours * max(self.n_pages / max(n_visits, 1), 1.0)
 
-    def _half_life(self, usual_gap: Floats, n_visits: int) -> Floats:
+    def _half_life(self, usual_gap: Floats) -> Floats:
         """Hours after which a page's past counts half. One that is hardly ever visited is not remembered as quiet for ever."""
-        visits = self.parts.half_life_visits * np.minimum(usual_gap, self._sweep(n_visits))
+        sweep = self._sweep(float(np.mean(self._n_visits)))
+        visits = self.parts.half_life_visits * np.minimum(usual_gap, sweep)
         return np.maximum(24.0 * self.parts.half_life_days, visits)
 
     def _learn_spread(self, page: Ints, n_came: Ints, rate: Floats, waited: Floats) -> None:
@@ -281,7 +284,7 @@ class StockModel:
         had_chance = self._seen_in(visits)[sibling] | (self.seen_at[sibling] >= self.seen_at[page])
         shown = given(self.siblings.shares(at), self.alone.share(page)) * had_chance
         missed = np.exp(np.bincount(of_visit, np.log1p(-shown), len(again)))
-        n_unshared = self.sightings.unshared(again, self.cohorts.lists(again), self.site)
+        n_unshared = self.sightings.unshared(again, *self.cohorts.held(again), self.site)
         self.alone.learn(again, n_before, n_unshared, missed, kept)
 
     def _seen_in(self, visits: Visits) -> Flags:

@@ -6,6 +6,7 @@ How much each of these counts is not set but learnt: by the likelihood of what a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,8 +29,8 @@ class Prior:
 
     What is expected of page p is mean_p = level · size_p^power · site_p · folder_p · name_p · related_p. The factors of the groups
     that a page belongs to, and of its related pages, are ratios of what came to what was expected there, without the page itself,
-    each given those before it, shrunk towards 1 by `group_weights` and `related_weight` links. Around that rates differ as
-    `Mixture` says, by which the past of a page is weighed against what is expected of it. Counts are over-dispersed by φ: links
+    each given those before it (`_Known`), shrunk towards 1 by `group_weights` and `related_weight` links. Around that rates differ
+    as `Mixture` says, by which the past of a page is weighed against what is expected of it. Counts are over-dispersed by φ: links
     come in batches.
     """
 
@@ -85,43 +86,92 @@ class Prior:
             return
         self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)))
         mean = level(self.power)
+        told = _Known.nothing(arrivals, mean * exposure)
         weights = []
         for group in groups if around else ():
-            weight, mean = _looked(_GroupFactor(group, arrivals, mean * exposure), mean, dispersion, fit)
+            factor = _GroupFactor(group, told)
+            weight, looked = _looked(factor, mean, dispersion, fit)
+            told, mean = factor.known(weight * dispersion), looked
             weights.append(weight)
         self.group_weights = tuple(weights)
         if around and related is not None:
-            near = _RelatedFactor(related, arrivals, mean * exposure)
-            self.related_weight, mean = _looked(near, mean, dispersion, fit)
+            self.related_weight, mean = _looked(_RelatedFactor(related, told), mean, dispersion, fit)
         self.mean = mean
         if levels:
             self.mixture.learn(*batches(mean))
 
 
 def _looked(
-    factor: _GroupFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
+    factor: _GroupFactor | _RelatedFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
 ) -> tuple[float, Floats]:
     """The weight that explains best what the pages brought, and the means with it; unused unless it explains more."""
     best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion)))
     return best, mean * factor(best * dispersion)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What the groups so far tell. A page must not tell anything about its own prior, nor twice about that of another.
+
+    What is expected of another page q, when p is looked at, rests on everything but p. If q is in all groups of p so far, that is
+    what is known of p itself. If not, it is what is known of q with its own past: p has no part in that, or a small one.
+    """
+
+    came: Floats
+    expected: Floats  # of pages of this size
+    within: Ints  # a number for each set of groups so far
+    without_it: Floats  # the factor of each page by the groups so far, but for its own past
+    with_it: Floats  # the same with its own past
+
+    @classmethod
+    def nothing(cls, came: Floats, expected: Floats) -> _Known:
+        """Before anything was looked at."""
+        one = np.ones(len(came))
+        return cls(came, expected, np.zeros(len(came), np.int64), one, one)
+
+
 class _GroupFactor:
     """What came on the other pages of the group, by what was expected there."""
 
-    def __init__(self, group: Ints, came: Floats, expected: Floats) -> None:
-        self.came = np.bincount(group, came)[group] - came
-        self.expected = np.bincount(group, expected)[group] - expected
+    def __init__(self, group: Ints, known: _Known) -> None:
+        self.before = known
+        _, self.within = np.unique(known.within * (group.max(initial=0) + 1) + group, return_inverse=True)
+        with_it = known.expected * known.with_it
+        self.all_came, self.all_expected = _summed(group, known.came), _summed(group, with_it)
+        same, same_with_it = _summed(self.within, known.expected), _summed(self.within, with_it)
+        self.came = self.all_came - known.came
+        self.expected = self.all_expected - same_with_it + (same - known.expected) * known.without_it
 
     def __call__(self, weight: float) -> Floats:
-        return np.ones(len(self.came)) if np.isinf(weight) else (self.came + weight) / (self.expected + weight)
+        return _ratio(self.came, self.expected, weight)
+
+    def known(self, weight: float) -> _Known:
+        """What is known with this group."""
+        whole = self.before.with_it * _ratio(self.all_came, self.all_expected, weight)
+        without_it = self.before.without_it * self(weight)
+        return _Known(self.before.came, self.before.expected, self.within, without_it, whole)
 
 
-class _RelatedFactor(_GroupFactor):
+class _RelatedFactor:
     """What came on related pages, by what was expected there; each counts by its weight."""
 
-    def __init__(self, related: Related, came: Floats, expected: Floats) -> None:
-        is_there = related.neighbour >= 0
+    def __init__(self, related: Related, known: _Known) -> None:
+        near, is_there = related.neighbour, related.neighbour >= 0
         weight = np.where(is_there, related.weight, 0.0) * is_there.sum(axis=1, keepdims=True)
-        self.came = (weight * came[related.neighbour]).sum(axis=1)
-        self.expected = (weight * expected[related.neighbour]).sum(axis=1)
+        is_same = known.within[near] == known.within[:, None]
+        factor = np.where(is_same, known.without_it[:, None], known.with_it[near])
+        self.came = (weight * known.came[near]).sum(axis=1)
+        self.expected = (weight * factor * known.expected[near]).sum(axis=1)
+
+    def __call__(self, weight: float) -> Floats:
+        return _ratio(self.came, self.expected, weight)
+
+
+def _summed(group: Ints, values: Floats) -> Floats:
+    """Of each page's group."""
+    whole: Floats = np.bincount(group, values)[group].astype(np.float64, copy=False)
+    return whole
+
+
+def _ratio(came: Floats, expected: Floats, weight: float) -> Floats:
+    return np.ones(len(came)) if np.isinf(weight) else (came + weight) / (expected + weight)

@@ -58,10 +58,10 @@ class Sightings:
         held = held[np.argsort(keys[held])]
         return keys[held], sums[held]
 
-    def unshared(self, page: Ints, lists: LinkLists, site: Ints) -> Ints:
-        """How many of the links that came on each page no other page of its site has shown."""
+    def unshared(self, page: Ints, links: NDArray[np.int32], begin: Ints, size: Ints, site: Ints) -> Ints:
+        """How many of the links that came on each page, so many from `begin` on, no other page of its site has shown."""
         n: Ints = _unshared(
-            lists.start, lists.links, page, self._newest, self._before, self._page, site, most_pairs(len(site))
+            links, begin, size, page, self._newest, self._before, self._page, site, most_pairs(len(site))
         )
         return n
 
@@ -152,10 +152,10 @@ def _shared(start, links, page, weight, newest, before, shower, site, most):  # 
 
 
 @njit(cache=True)
-def _unshared(start, links, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+def _unshared(links, begin, size, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
     alone = np.zeros(len(page), np.int64)
     for i in range(len(page)):
-        for at in range(start[i], start[i + 1]):
+        for at in range(begin[i], begin[i] + size[i]):
             entry, left, is_shared = newest[links[at]], most, False
             while entry >= 0 and left > 0 and not is_shared:
                 is_shared = shower[entry] != page[i] and site[shower[entry]] == site[page[i]]
