@@ -47,7 +47,7 @@ def tune(
 
     Recommended is what found most new links, but the default policy stays unless another is better by more than chance.
     """
-    from recrawl.cli.policy_options import budget_pages
+    from recrawl.cli.policy_options import budget_pages, made_policies
     from recrawl.plan.default import recommend
     from recrawl.plan.make import N_RELATED
     from recrawl.policies.base import Budget
@@ -57,6 +57,8 @@ def tune(
 
     if "," in budget:
         raise typer.BadParameter(f"--budget {budget}: a policy is recommended for one budget; run it once for each")
+    if policies:
+        made_policies(policies)  # a wrong name is told before anything is read
     opened = open_history(history, as_of)
     world = past(opened, every, n_related=N_RELATED)
     named = [name.strip() for name in policies.split(",")] if policies else []
@@ -101,8 +103,11 @@ def _show(found: Any, n_pages: int, every: str, dry_run: bool) -> None:
     margins = (found.against_next, found.against_round_robin)
     for margin in margins if found.against_next != found.against_round_robin else margins[:1]:
         if margin is not None and margin.difference is not None:
-            interval = "" if margin.low is None else f" (95% between {margin.low:+.3f} and {margin.high:+.3f})"
-            say(f"{margin.policy} is {margin.difference:+.3f} from {margin.against}{interval}")
+            # Resampled days may hold more links than all days do: a share is no more than everything all the same.
+            low, high = (max(-1.0, min(1.0, end or 0.0)) for end in (margin.low, margin.high))
+            interval = "" if margin.low is None else f" (95% between {low:+.3f} and {high:+.3f})"
+            than = f"{abs(margin.difference):.3f} {'more' if margin.difference >= 0 else 'less'} than {margin.against}"
+            say(f"{margin.policy} finds {than}{interval}")
     if best is not found.runs[0]:
         say(f"{told(found.runs[0])} is not better than it by more than chance, so the default stays")
     end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {every} will use it"
