@@ -26,16 +26,18 @@ check: $(READY)  ## the fast part: style, types, import rule
 bench: $(READY)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
 
-docs: $(READY)  ## docs/commands.md from the commands' own help
+docs: $(READY)  ## the documentation site in build/site, with its generated pages
 	$(BIN)/python -m docs.make
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 constraints: $(READY)  ## pin every dependency anew
-	$(BIN)/pip-compile --quiet --extra dev --extra crawl --strip-extras --no-header --no-annotate --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --extra dev --extra crawl --extra docs --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file constraints.txt pyproject.toml
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,crawl]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,crawl,docs]"
 	touch $(READY)
 
 clean:

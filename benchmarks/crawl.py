@@ -51,7 +51,7 @@ def _rate(arm: str, plan: Path, history: Path) -> float:
 
 
 def serve(n_pages: int) -> None:
-    from recrawl.synth.living import Faults, Living, LivingWeb
+    from recrawl.synth.living.web import Faults, Living, LivingWeb
 
     with LivingWeb(Living(pages=n_pages, sites=8, faults=Faults(), private=0.0, crawl_delay=0.0)) as web:
         print(json.dumps(sorted(web.pages)), flush=True)
@@ -82,12 +82,14 @@ def bare(plan: Path) -> None:
 
 
 def ours(plan: Path, history: Path) -> None:
-    from recrawl.crawl.run import Manners, crawl
+    from recrawl.crawl.run import FetchSettings, crawl
 
     settings = {"RECRAWL_HISTORY": str(history), "RECRAWL_PLAN": str(plan), "RECRAWL_ALLOW_LOOPBACK": True}
-    manners = Manners("bench/1.0 (+https://example.org)", delay=0.0, per_host_at_once=AT_ONCE, at_once=AT_ONCE)
-    outcome = crawl(settings, manners)
-    (stats,) = outcome.cycles
+    fetch = FetchSettings(
+        user_agent="bench/1.0 (+https://example.org)", delay=0.0, host_concurrency=AT_ONCE, concurrency=AT_ONCE
+    )
+    result = crawl(settings, fetch)
+    (stats,) = result.cycles
     assert stats["recrawl/written"] == stats["recrawl/visits"]
     print(json.dumps([stats["recrawl/fetched"], stats["elapsed_time_seconds"]]))
 

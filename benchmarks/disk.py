@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from benchmarks.measure import Row
 from recrawl.history import History
-from recrawl.synth import Settings, batches
+from recrawl.synth import SynthSettings, batches
 
 
 def run(n_pages: int) -> Iterator[Row]:
     folder = tempfile.mkdtemp(prefix="recrawl-bench-")
     try:
         history = History.create(folder)
-        settings = Settings(pages=n_pages, rounds=3, failure_rate=0, death_rate=0, not_modified_rate=0)
+        settings = SynthSettings(pages=n_pages, rounds=3, failure_rate=0, death_rate=0, not_modified_rate=0)
         for batch in batches(settings):
             history.append(batch)
         history.compact()

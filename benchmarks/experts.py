@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.measure import Row, peak_gigabytes
 from benchmarks.temporal import made_up
-from recrawl.experiments.experts import evaluate_contents
-from recrawl.experiments.experts_settings import ExpertSettings
+from recrawl.papers.experts.evaluation import evaluate_contents
+from recrawl.papers.experts.settings import ExpertSettings
 
 PAGES, ROUNDS, EXPERTS, TRAIN = 1_000, 180, 20, 50
 LIMIT = 10

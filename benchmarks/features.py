@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from benchmarks.measure import Row, best_of, peak_gigabytes
 from benchmarks.novelty import PAPERS_PAGES
 from benchmarks.slow_features import slow_features
-from recrawl.features import Features, Known, default, everything, summaries
-from recrawl.graph import Graph
-from recrawl.panel import BASE, Panel
-from recrawl.related import Related
-from recrawl.targets import HasNewLinks
+from recrawl.insight.features import FeatureInputs, Features, default, everything, summaries
+from recrawl.insight.graph import Graph
+from recrawl.insight.targets import HasNewLinks
+from recrawl.world.panel import BASE, Panel
+from recrawl.world.related import Related
 
 Floats = NDArray[np.float32]
 ROUNDS = 10
@@ -64,7 +64,7 @@ def side_by_side(n_pages: int) -> Iterator[Row]:
     slow = slow_features(known, ROUNDS - 1, links=("internal", "external"), page_rank=False)
     theirs = time.perf_counter() - start
     # What was averaged once is kept: each run begins with nothing.
-    ours = best_of(3, lambda: matrix(Known(known.panel, known.related, known.graph)))
+    ours = best_of(3, lambda: matrix(FeatureInputs(known.panel, known.related, known.graph)))
     assert sorted(slow.columns) == sorted(map(str, ALL)), "the loop makes the same columns"
     np.testing.assert_allclose(matrix(known), slow[[*map(str, ALL)]].to_numpy(), rtol=1e-4, atol=1e-6)
     what = f"{len(ALL)} features of {n_pages:,} pages, a tenth of the visits missing"
@@ -74,7 +74,7 @@ def side_by_side(n_pages: int) -> Iterator[Row]:
     yield Row("  speed-up", theirs / ours, "×", ">= 50" if full else "", theirs / ours >= 50 if full else None)
 
 
-def matrix(known: Known) -> Floats:
+def matrix(known: FeatureInputs) -> Floats:
     return known.matrix(ALL, ROUNDS - 1)
 
 
@@ -83,7 +83,7 @@ def matrix(known: Known) -> Floats:
 
 def made_up(
     n_pages: int, n_rounds: int = ROUNDS, *, k: int = 30, missing: float = 0.0, n_vector: int = 0, seed: int = 0
-) -> Known:
+) -> FeatureInputs:
     """Random numbers in place of a panel, related pages, a graph and vectors; `missing` is the share of visits not made."""
     rng = np.random.default_rng(seed)
     panel = made_up_panel(rng, n_pages, n_rounds, missing)
@@ -93,9 +93,17 @@ def made_up(
     for place in places:
         place[unseen] = np.nan
     internal, external, pagerank, trustrank = places
-    graph = Graph(internal, external, pagerank, trustrank, np.empty(0, np.int64), (), 0.0)
+    graph = Graph(
+        n_inlinks_internal=internal,
+        n_inlinks_external=external,
+        pagerank=pagerank,
+        trustrank=trustrank,
+        trusted=np.empty(0, np.int64),
+        unknown_trusted=(),
+        residual=0.0,
+    )
     vectors = rng.random((n_pages, n_vector), np.float32) if n_vector else None
-    return Known(panel, made_up_related(rng, n_pages, min(k, n_pages)), graph, vectors)
+    return FeatureInputs(panel, made_up_related(rng, n_pages, min(k, n_pages)), graph, vectors)
 
 
 def made_up_panel(rng: np.random.Generator, n_pages: int, n_rounds: int, missing: float) -> Panel:

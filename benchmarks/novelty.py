@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from benchmarks.measure import Row, peak_gigabytes
 from recrawl.history import History
-from recrawl.synth import Settings, batches
+from recrawl.synth import SynthSettings, batches
 
 PAPERS_PAGES = 384_323
 
@@ -30,7 +30,7 @@ def measured(n_pages: int) -> tuple[float, int]:
     folder = tempfile.mkdtemp(prefix="recrawl-bench-")
     try:
         history = History.create(folder)
-        for batch in batches(Settings(pages=n_pages, terms=False)):
+        for batch in batches(SynthSettings(pages=n_pages, terms=False)):
             history.append(batch)
         start = time.perf_counter()
         fresh = History.open(folder)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks.measure import Row, best_of
-from recrawl.world_kernels import numbered
+from recrawl.world.kernels import numbered
 
 LINKS = 40_000_000
 

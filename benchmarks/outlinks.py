@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 from benchmarks.measure import Row, peak_gigabytes
 from benchmarks.novelty import PAPERS_PAGES
-from recrawl import metrics, panel
-from recrawl.experiments.protocol import by_pages, fit_predict
-from recrawl.features import known_before, look_back_look_around
 from recrawl.history import History
+from recrawl.insight.features import known_before, look_back_look_around
+from recrawl.insight.targets import HasNewLinks, NewLinkCount, Target
+from recrawl.models import metrics
 from recrawl.models.learners import named
-from recrawl.synth import Settings, batches
-from recrawl.targets import HasNewLinks, NewLinkCount, Target
+from recrawl.papers.outlinks.protocol import by_pages, fit_predict
+from recrawl.synth import SynthSettings, batches
+from recrawl.world import panel
 
 TARGETS: tuple[Target, ...] = tuple(
     kind(links) for kind in (HasNewLinks, NewLinkCount) for links in ("internal", "external")
@@ -33,7 +34,7 @@ def whole_job(n_pages: int, n_trees: int, is_papers_size: bool) -> Iterator[Row]
     folder = tempfile.mkdtemp(prefix="recrawl-bench-")
     try:
         history = History.create(folder)
-        for batch in batches(Settings(pages=n_pages, terms=False, vectors=True, failure_rate=0, death_rate=0)):
+        for batch in batches(SynthSettings(pages=n_pages, terms=False, vectors=True, failure_rate=0, death_rate=0)):
             history.append(batch)
         started = time.perf_counter()
         history = History.open(folder)

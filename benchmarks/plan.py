@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from benchmarks.measure import Row
 from recrawl.history import History
-from recrawl.synth import Settings, batches
+from recrawl.synth import SynthSettings, batches
 
 A_MILLION = 1_000_000
 ROUNDS = 3
@@ -25,7 +25,7 @@ def run(n_pages: int = A_MILLION) -> Iterator[Row]:
     folder = tempfile.mkdtemp(prefix="recrawl-bench-")
     try:
         history = History.create(f"{folder}/history")
-        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False)):
+        for batch in batches(SynthSettings(pages=n_pages, rounds=ROUNDS, terms=False)):
             history.append(batch)
         at = ["--history", f"{folder}/history"]
         _timed(["train", *at, "--learner", "average-count", "--out", f"{folder}/model"])  # its size is what matters
@@ -52,7 +52,7 @@ def with_many_links(n_pages: int = A_MILLION) -> Iterator[Row]:
     """`recrawl plan` by expected-harvest where a hundred million links are known."""
     with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
         history = History.create(f"{folder}/history")
-        for batch in batches(Settings(pages=n_pages, rounds=ROUNDS, terms=False, links_per_page=57.5)):
+        for batch in batches(SynthSettings(pages=n_pages, rounds=ROUNDS, terms=False, links_per_page=57.5)):
             history.append(batch)
         million = len(history.slim_timeline.sets.links) / 1e6
         at = ["--history", f"{folder}/history"]

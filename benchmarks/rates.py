@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from benchmarks.measure import Row, best_of
-from recrawl.rates import Intervals, interpolated_intervals, maximum_likelihood_rate
+from recrawl.insight.rates import Intervals, interpolated_intervals, maximum_likelihood_rate
 
 N_VISITS = 20
 A_MILLION = 1_000_000

@@ -19,8 +19,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.measure import Row, peak_gigabytes
 from benchmarks.novelty import PAPERS_PAGES
-from recrawl.related import Related, related_pages
-from recrawl.synth import Settings, batches
+from recrawl.insight.related import related_pages
+from recrawl.synth import SynthSettings, batches
+from recrawl.world.related import Related
 
 Floats = NDArray[np.float32]
 Result = TypeVar("Result")
@@ -88,7 +89,7 @@ def recall(found: Related, unit: Floats, least: Floats) -> float:
 
 
 def made_up_vectors(n_pages: int) -> Floats:
-    web = batches(Settings(pages=n_pages, rounds=1, terms=False, vectors=True, failure_rate=0))
+    web = batches(SynthSettings(pages=n_pages, rounds=1, terms=False, vectors=True, failure_rate=0))
     parts = [chunk.flatten().to_numpy() for batch in web for chunk in batch["vectors"]["vector"].chunks]
     return np.concatenate(parts).reshape(-1, DIMENSIONS)
 
@@ -133,7 +134,7 @@ def real_terms() -> Iterator[Mapping[str, int]]:
 
 
 def made_up_counts(n_texts: int) -> csr_matrix:
-    texts = [batch["texts"] for batch in batches(Settings(pages=n_texts, rounds=1, failure_rate=0))]
+    texts = [batch["texts"] for batch in batches(SynthSettings(pages=n_texts, rounds=1, failure_rate=0))]
     lists = [chunk for table in texts for chunk in table["terms"].chunks]
     counts = [chunk for table in texts for chunk in table["counts"].chunks]
     length = np.concatenate([chunk.value_lengths().to_numpy() for chunk in lists])

@@ -15,7 +15,7 @@ from benchmarks.measure import Row, peak_gigabytes
 from recrawl.history import History
 from recrawl.policies import Budget, named
 from recrawl.replay import replay
-from recrawl.world import record
+from recrawl.world.recording import record
 
 PAGES, CYCLES, FETCHES = 17_892, 741, 500
 LIMITS = {"round-robin": 30, "windowed-outdegree": 30, "regression": 180, "bandit": 180, "expected-harvest": 120}

@@ -1,6 +1,6 @@
 """All features once more, one page at a time with pandas, straight from the papers' definitions (LBLA section 5.2).
 
-It shares no code with `recrawl.features`: the tests compare its numbers, the benchmark its speed.
+It shares no code with `recrawl.insight.features`: the tests compare its numbers, the benchmark its speed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from recrawl.features import Known
+from recrawl.insight.features import FeatureInputs
 
 SIZES = ("content_bytes", "text_bytes", "text_quality")
 OUTLINKS = ("n_internal", "n_external")
@@ -24,7 +24,7 @@ Named = Iterator[tuple[str, float]]
 
 
 def slow_features(
-    known: Known,
+    known: FeatureInputs,
     of_round: int,
     history: int = 8,
     *,
@@ -55,12 +55,12 @@ def slow_features(
 # -- a page's rounds --------------------------------------------------------------------------------------------------
 
 
-def all_stories(known: Known, links: Sequence[str] = KINDS) -> list[pd.DataFrame]:
+def all_stories(known: FeatureInputs, links: Sequence[str] = KINDS) -> list[pd.DataFrame]:
     of_all = of_all_pages(known, links)
     return [story(known, page, links, of_all) for page in range(known.panel.shape[0])]
 
 
-def of_all_pages(known: Known, links: Sequence[str]) -> pd.DataFrame:
+def of_all_pages(known: FeatureInputs, links: Sequence[str]) -> pd.DataFrame:
     """The mean of new links and the share of intervals with some, over all pages up to and including each round."""
     new = {"internal": known.panel.n_new_internal, "external": known.panel.n_new_external}
     new["all"] = new["internal"] + new["external"]
@@ -73,7 +73,7 @@ def of_all_pages(known: Known, links: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def story(known: Known, page: int, links: Sequence[str], of_all: pd.DataFrame) -> pd.DataFrame:
+def story(known: FeatureInputs, page: int, links: Sequence[str], of_all: pd.DataFrame) -> pd.DataFrame:
     """What is known of a page in each round, one row for a round; what adds up over rounds as it is after the round."""
     panel, graph = known.panel, known.graph
     columns = {name: panel.base[name][page] for name in STATIC}
@@ -112,7 +112,7 @@ def drawn(values: pd.Series, of_all: pd.Series) -> pd.Series:
     return mean.where(mean.index > 0)
 
 
-def related(known: Known, stories: list[pd.DataFrame], page: int) -> pd.DataFrame:
+def related(known: FeatureInputs, stories: list[pd.DataFrame], page: int) -> pd.DataFrame:
     """The average of related pages' stories, weighted by similarity; pages of which a value is not known do not count."""
     if known.related is None:
         return mean([], stories[page])
@@ -193,7 +193,7 @@ def summaries(own: pd.Series, near: pd.Series, site: pd.Series, links: Sequence[
             yield f"site {name} -1", site[name]
 
 
-def semantic(known: Known, page: int) -> Named:
+def semantic(known: FeatureInputs, page: int) -> Named:
     """The columns of the merged semantic vector."""
     if known.vectors is not None:
         yield from ((f"vector {i}", float(value)) for i, value in enumerate(known.vectors[page]))

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, cpu_side_by_side
-from recrawl.experts.svm import decisions, polynomial, solve
+from recrawl.models.experts.svm import decisions, polynomial, solve
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import fft, sparse
 
 from benchmarks.measure import Row, cpu_side_by_side, peak_gigabytes
-from recrawl.contents import Contents
-from recrawl.experts.correlation import cross_correlation
-from recrawl.experts.online import OnlineSimilarity
-from recrawl.experts.series import Series, candidates, word_series
-from recrawl.experts.warping import warped
+from recrawl.models.experts.correlation import cross_correlation
+from recrawl.models.experts.online import OnlineSimilarity
+from recrawl.models.experts.series import Series, candidates, word_series
+from recrawl.models.experts.warping import warped
+from recrawl.world.contents import Contents
 
 PAGES, DAYS, WORDS = 2_000, 180, 150
 BAND = 10
@@ -128,9 +128,17 @@ def made_up(n_pages: int, n_days: int, seed: int = 0) -> Contents:
     text = np.arange(n_days * n_pages, dtype=np.int32).reshape(n_days, n_pages).T.copy()
     ends = np.datetime64("2026-01-01", "us") + np.arange(n_days) * np.timedelta64(1, "D")
     seen = np.ones((n_pages, n_days), np.bool_)
-    url = pa.array([f"https://example.org/{page}" for page in range(n_pages)])
-    page = np.arange(n_pages)
-    return Contents(page, url, ends, text, seen, ~seen, text.astype(np.int64) + 1, counts, np.arange(n_terms))
+    return Contents(
+        page=np.arange(n_pages),
+        url=pa.array([f"https://example.org/{page}" for page in range(n_pages)]),
+        rounds=ends,
+        text=text,
+        seen=seen,
+        is_baseline=~seen,
+        digest=text.astype(np.int64) + 1,
+        counts=counts,
+        vocabulary=np.arange(n_terms),
+    )
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float, str]:

@@ -16,8 +16,8 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from benchmarks.measure import Row, best_of, cpu_side_by_side
 from recrawl.history import History
-from recrawl.ingest import import_files
-from recrawl.synth import Settings, html_pages
+from recrawl.history.ingest import import_files
+from recrawl.synth import SynthSettings, html_pages
 from recrawl.synth.write import warc_record
 
 #: Mark-up that pages carry around their words: the made-up pages have hardly any, those of the web have most of their bytes in it.
@@ -60,7 +60,7 @@ def write(file: Path, n_pages: int, html_bytes: int) -> int:
     n = 0
     with file.open("wb") as out:
         for visit, body in html_pages(
-            Settings(pages=n_pages, rounds=3, failure_rate=0, not_modified_rate=0, death_rate=0)
+            SynthSettings(pages=n_pages, rounds=3, failure_rate=0, not_modified_rate=0, death_rate=0)
         ):
             chrome = []
             while html_bytes and len(body) + sum(map(len, chrome)) < html_bytes:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from recrawl.contents import Contents
+from recrawl.world.contents import Contents
 
 Text = Mapping[str, int]
 Texts = Sequence[Sequence[Text | None]]  # [page][round]; None: nobody looked

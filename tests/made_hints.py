@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from recrawl.history import History
 from recrawl.history.hints import HINTS
-from recrawl.urls import page_id
-from recrawl.visits import Visit
+from recrawl.web.urls import page_id
+from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)

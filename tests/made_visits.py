@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.core.arrays import LinkLists
 from recrawl.history import History
-from recrawl.policies.base import Choice, LinkLists, Pages, Policy, Visits
-from recrawl.synth import Settings, batches
-from recrawl.world import World, record
+from recrawl.policies.base import Policy
+from recrawl.policies.choice import Choice
+from recrawl.synth import SynthSettings, batches
+from recrawl.world.pages import Pages, Visits
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NO_LINKS = np.empty(0, np.int32)
@@ -98,6 +102,6 @@ def made_world(folder: Path, **settings: Any) -> World:
     """The world of a made-up history, hourly where nothing else is said."""
     history = History.create(folder / "history")
     given: dict[str, Any] = {"pages": 60, "rounds": 40, "every": timedelta(hours=1), "rhythm": True, "terms": False}
-    for batch in batches(Settings(**given | settings)):
+    for batch in batches(SynthSettings(**given | settings)):
         history.append(batch)
     return record(history)

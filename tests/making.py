@@ -15,7 +15,7 @@ import numpy as np
 import zstandard
 
 from recrawl.history import History
-from recrawl.ingest import Options, Report, import_files
+from recrawl.history.ingest import Options, Report, import_files
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RECRAWL = [sys.executable, "-m", "recrawl.cli"]

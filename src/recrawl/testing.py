@@ -17,9 +17,14 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from recrawl.discovery import Crawler
-from recrawl.policies.base import LEVEL, Budget, Cause, Choice, Flags, Ints, LinkLists, Pages, Policy, Visits, moment
-from recrawl.world import FAILED, GONE, NOTHING, World
+from recrawl.core.arrays import Flags, Ints, LinkLists
+from recrawl.core.times import moment
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget, Cause
+from recrawl.policies.choice import LEVEL, Choice, Sentence
+from recrawl.world.crawler import Crawler
+from recrawl.world.pages import Need, Pages, Visits
+from recrawl.world.recorded import FAILED, GONE, NOTHING, World
 
 Make = Callable[[], Policy]
 Shown = Iterable[int] | int  # the links of a page in a cycle, or one of NOTHING, GONE, FAILED
@@ -121,18 +126,32 @@ class Case:
 def check_policy(make: Make) -> None:
     """Raise an AssertionError that says how the policy breaks the contract; `make` gives a new one with the same settings.
 
-    In each of `cases`: every choice keeps `check_choice`; equal policies choose alike, byte for byte; `start` makes a used
-    policy as good as new; what it is given stays as it is.
+    In each of `cases`: every choice keeps `check_choice`; equal policies choose alike, byte for byte; to ask twice, or for
+    another budget or another time in between, changes nothing; `start` makes a used policy as good as new; what it is given
+    stays as it is; `explain` agrees with `choose`; settings can be read back.
     """
     used = make()
+    _check_settings(used)
     for name, case in cases().items():
         try:
-            told = _answers(make(), case)
-            if told != _answers(used, case):
-                assert told == _answers(make(), case), "two new policies choose differently"
+            answers = _answers(make(), case)
+            if answers != _answers(used, case):
+                assert answers == _answers(make(), case), "two new policies choose differently"
                 raise AssertionError("after `start` a used policy does not choose like a new one")
+            assert answers == _answers(make(), case, is_asked_more=True), (
+                "`choose` is not pure: after it was asked something else, the policy chooses differently"
+            )
         except Exception as problem:
             raise AssertionError(f"{used.name}, {name}: {problem}") from problem
+
+
+def _check_settings(policy: Policy) -> None:
+    kind = type(policy)
+    assert isinstance(getattr(policy, "name", None), str), f"{kind.__name__} has no name"
+    for setting in kind.default_settings():
+        assert setting in policy.settings(), (
+            f"{kind.__name__} does not remember its setting {setting!r} under that name"
+        )
 
 
 def check_generated(make: Make, n: int, seed: int = 0) -> None:
@@ -146,21 +165,39 @@ def check_generated(make: Make, n: int, seed: int = 0) -> None:
             raise AssertionError(f"{policy.name}, collection {i} of seed {seed}: {problem}") from problem
 
 
-def choices(policy: Policy, case: Case) -> Iterator[Choice]:
-    """Every choice of a policy, cycle by cycle, checked; the policy sees what its visits show."""
-    crawler = Crawler(case.world)
+def choices(policy: Policy, case: Case, is_asked_more: bool = False) -> Iterator[Choice]:
+    """Every choice of a policy, cycle by cycle, checked; the policy sees what its visits show.
+
+    `is_asked_more`: before each real question it is asked others, which must not matter.
+    """
+    crawler = Crawler(case.world, policy.needs | {Need.UPDATES})
     policy.start(crawler.pages)
-    crawler.foretell(policy)
     _observe(policy, crawler.first.visits)
     for cycle in range(1, case.world.n_cycles + 1):
         budget = case.budgets[(cycle - 1) % len(case.budgets)]
         before = _bytes((crawler.pages, crawler.pages.words, budget))
+        if is_asked_more:
+            _ask_more(policy, crawler.pages, budget, moment(int(case.world.time[cycle])))
         choice = policy.choose(crawler.pages, budget, moment(int(case.world.time[cycle])))
         after = _bytes((crawler.pages, crawler.pages.words, budget))
         assert after == before, f"cycle {cycle}: `choose` changed the pages or the budget"
         check_choice(choice, crawler.pages, budget)
         yield choice
-        _observe(policy, crawler.visit(choice.page).visits)
+        _observe(policy, crawler.visit(choice.page, choice.memo).visits)
+
+
+def _ask_more(policy: Policy, pages: Pages, budget: Budget, now: datetime) -> None:
+    """Questions beside the real one: another budget, another time, and about single pages."""
+    policy.choose(pages, Budget(len(pages), per_cycle=budget.pages), now)
+    policy.choose(pages, Budget(1), now + timedelta(hours=5))
+    choice = policy.choose(pages, budget, now)
+    for page in {0, len(pages) - 1} if len(pages) else set():
+        explanation = policy.explain(pages, page, now, budget)
+        assert (explanation.rank is None) == (explanation.reason == ""), (
+            f"page {page} has the rank {explanation.rank} and the reason {explanation.reason!r}"
+        )
+        is_picked = page in choice.page
+        assert explanation.rank is not None or not is_picked, f"page {page} is chosen, but `explain` has no rank for it"
 
 
 def _observe(policy: Policy, visits: Visits) -> None:
@@ -204,22 +241,18 @@ def _check_causes(choice: Choice, n: int) -> None:
 
 def _check_words(choice: Choice) -> None:
     n = len(choice)
-    told = {"score": choice.score, "expected": choice.expected, **choice.detail}
+    told = {"score": choice.score, "expected": choice.expected, **choice.factors}
     for name, values in told.items():
         assert values is None or len(values) == n, (
             f"{name} has {0 if values is None else len(values)} entries for {n} pages"
         )
-    assert not isinstance(choice.reason, tuple) or len(choice.reason) == n, (
-        f"{len(choice.reason)} reasons for {n} pages"
-    )
     assert choice.expected is None or not (choice.expected < 0).any(), "fewer than 0 new links are expected"
-    if choice.reason:
-        for i in range(n):
-            assert choice.why(i).strip(), f"page {choice.page[i]} was chosen for no reason"
+    for i in range(n):
+        assert choice.why(i).strip(), f"page {choice.page[i]} was chosen without a reason"
 
 
-def _answers(policy: Policy, case: Case) -> list[bytes]:
-    return [_bytes(_written_out(choice)) for choice in choices(policy, case)]
+def _answers(policy: Policy, case: Case, is_asked_more: bool = False) -> list[bytes]:
+    return [_bytes(_written_out(choice)) for choice in choices(policy, case, is_asked_more)]
 
 
 def _written_out(choice: Choice) -> tuple[Any, ...]:
@@ -227,7 +260,7 @@ def _written_out(choice: Choice) -> tuple[Any, ...]:
     every = np.arange(len(choice))
     reasons = tuple(choice.why(i) for i in range(len(choice)))
     spread = choice.spread(every, LEVEL) if choice.spread is not None else None
-    return replace(choice, reason="", spread=None), reasons, spread
+    return replace(choice, reason=Sentence(""), spread=None), reasons, spread
 
 
 def _bytes(thing: Any) -> bytes:

@@ -162,7 +162,7 @@ def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> Non
         (["info", "--history", "nowhere"], 1, "no history at nowhere"),
         (["show", "ftp://x", "--history", "H"], 1, "not an http or https URL"),
         (["show", "http://never.example/", "--history", "H"], 1, "was never visited"),
-        (["stats", "--every", "soon", "--history", "H"], 2, "'soon' is no period"),
+        (["stats", "--every", "soon", "--history", "H"], 2, "'soon' is not a period"),
         (["export", "panel", "--every", "1m", "--history", "H"], 1, "--min-share"),
         (["import"], 2, "Missing argument"),
         (["import", "missing.jsonl", "--history", "new"], 1, "missing.jsonl"),
@@ -173,7 +173,7 @@ def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> Non
         (["export", "visits", "--out", "no/such/v.csv", "--history", "H"], 1, "cannot write no/such/v.csv"),
         (["frobnicate"], 2, "No such command"),
         (["archive", "http://e.org/", "--contact", "nobody", "--history", "new"], 1, "contact"),
-        (["synth", "--every", "1y", "--history", "new"], 2, "'1y' is no period"),
+        (["synth", "--every", "1y", "--history", "new"], 2, "'1y' is not a period"),
     ],
 )
 def test_wrong_use_is_told_in_words(

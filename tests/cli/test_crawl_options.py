@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from recrawl.cli.crawl_options import checked_agent
-from recrawl.crawl.view import told
+from recrawl.crawl.view import crawl_summary
 
 
 def test_an_agent_with_name_and_contact_is_taken_as_it_is() -> None:
@@ -30,5 +30,5 @@ def test_an_agent_that_nobody_can_address_or_reach_is_refused(agent: str, told_o
 
 
 def test_what_was_noted_of_the_plan_is_told_with_the_crawl() -> None:
-    assert told({"recrawl/notes": ["planning by round-robin"]})["notes"] == ["planning by round-robin"]
-    assert told({})["notes"] == []
+    assert crawl_summary({"recrawl/notes": ["planning by round-robin"]})["notes"] == ["planning by round-robin"]
+    assert crawl_summary({})["notes"] == []

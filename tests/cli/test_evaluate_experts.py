@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from recrawl.cli import app
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 runner = CliRunner()
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -102,7 +102,7 @@ def test_relevance_is_learnt_from_labels(tmp_path: Path) -> None:
         (["plan", "--budget", "5", "--policy", "bandits"], 2, "Did you mean 'bandit'?"),
         (["plan", "--budget", "5", "--policy", "oracle"], 2, "knows the future"),
         (["plan", "--budget", "5", "-p", "bandit", "--set", "bandit.windows=3"], 2, "no setting 'windows'"),
-        (["plan", "--budget", "5", "--min-gap", "soon"], 2, "is no period"),
+        (["plan", "--budget", "5", "--min-gap", "soon"], 2, "is not a period"),
         (["plan", "--budget", "5", "--as-of", "2001-01-01T00:00:00Z"], 1, "no visits"),
         (["explain", "https://e.org/never"], 1, "was never visited"),
         (["score", "no-such-plan"], 1, "no plan 'no-such-plan'"),

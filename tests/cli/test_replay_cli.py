@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from making import imported, jsonl
 from recrawl.cli import app
 from recrawl.cli.policy_options import budget_pages, typed
-from recrawl.experiments.replay_page import drawn_budgets, findings, sections
-from recrawl.experiments.replay_tables import budget_table, interval_table, summary_table
-from recrawl.experiments.replays import Replays
 from recrawl.replay import Replayed
+from recrawl.report.replays.comparison import Replays
+from recrawl.report.replays.page import drawn_budgets, findings, sections
+from recrawl.report.replays.tables import budget_table, interval_table, summary_table
 
 runner = CliRunner()
 QUICK = "round-robin,windowed-outdegree,oracle"

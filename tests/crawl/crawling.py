@@ -1,6 +1,6 @@
-"""Crawls for the tests: each in a process of its own, as a reactor runs only once; started as a program this file is that process.
+"""Crawls for the tests. Each runs in its own process, because a reactor runs only once; run as a program, this is that process.
 
-The servers stay in the process of the test, which can look into their logs: a `LivingWeb`, or `Sites` with answers of its own.
+The servers stay in the process of the test, which can read their logs: a `LivingWeb`, or `Sites` with the test's own responses.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from recrawl.history import History
-from recrawl.synth.living_http import Answer, Asked, Wire, read_request
-from recrawl.synth.living_server import address, listen, serving
+from recrawl.synth.living.http import HttpRequest, HttpResponse, Wire, read_request
+from recrawl.synth.living.server import address, listen, serving
 
 AGENT = "Webwatch/1.0 (+https://example.org/bot)"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 _NUMBERS = count()  # of plans
-NO_ANSWER = Answer(0)  #: the server never says anything
-HANG_UP = Answer(0, b"at once")  #: the server ends the connection without a word
+NO_ANSWER = HttpResponse(0)  #: the server never responds
+HANG_UP = HttpResponse(0, b"at once")  #: the server closes the connection without a response
 
 
 # -- the process that crawls ------------------------------------------------------------------------------------------
 
 
 class Clock:
-    """Tells a time that is ahead of the true one."""
+    """A clock that is ahead of the real one."""
 
     ahead = timedelta(0)
 
@@ -48,11 +48,11 @@ def main(given: dict[str, Any]) -> None:
 
     from recrawl.crawl.frontier import ByRank, Frontier, Limits
     from recrawl.crawl.robots import Robots
-    from recrawl.crawl.run import Manners, crawl
-    from recrawl.crawl.view import told
+    from recrawl.crawl.run import FetchSettings, crawl
+    from recrawl.crawl.view import crawl_summary
 
-    class Telling(MemoryStatsCollector):
-        """Says at once what is safe in the history."""
+    class PrintingStats(MemoryStatsCollector):
+        """Prints at once how many visits are safe in the history."""
 
         def inc_value(self, key: str, count: int = 1, start: int = 0, spider: Any = None) -> None:
             super().inc_value(key, count, start)
@@ -61,24 +61,25 @@ def main(given: dict[str, Any]) -> None:
 
     frontier = None
     if given["seeds"]:
-        frontier = Frontier(ByRank(()), Limits(**given["limits"]), at_once=4)
+        frontier = Frontier(ByRank(()), Limits(**given["limits"]), host_concurrency=4)
         frontier.order = ByRank(frontier.number(seed) for seed in given["seeds"])
         frontier.add(given["seeds"], 0)
-    settings = {"STATS_CLASS": Telling, "RECRAWL_ALLOW_LOOPBACK": True, "RECRAWL_HINTS": False} | given["settings"]
+    settings = {"STATS_CLASS": PrintingStats, "RECRAWL_ALLOW_LOOPBACK": True, "RECRAWL_HINTS": False} | given[
+        "settings"
+    ]
     settings["RECRAWL_CLOCK"] = clock = Clock()
 
     def between(cycle: int) -> None:
         clock.ahead = timedelta(hours=given["hours"][cycle] if given["hours"] else 0)
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcome = crawl(
-        settings, Manners(AGENT, **given["manners"]), frontier=frontier, cycles=given["cycles"], between=between
-    )
-    if outcome.error is not None:
-        raise outcome.error
+    fetch = FetchSettings(user_agent=AGENT, **given["fetch"])
+    result = crawl(settings, fetch, frontier=frontier, cycles=given["cycles"], between=between)
+    if result.error is not None:
+        raise result.error
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     robots = [origin for origin, _ in Robots.kept]
-    cycles = [{"told": told(stats), "stats": stats} for stats in outcome.cycles]
+    cycles = [{"summary": crawl_summary(stats), "stats": stats} for stats in result.cycles]
     print(json.dumps({"cycles": cycles, "megabytes": grown, "robots": robots}, default=str), flush=True)
 
 
@@ -93,17 +94,17 @@ def start(
     limits: Mapping[str, Any] | None = None,
     cycles: int = 1,
     hours: Sequence[float] = (),
-    manners: Mapping[str, Any] | None = None,
+    fetch: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> subprocess.Popen[str]:
-    """A crawl that begins; it prints what it has written, and at the end what it did."""
+    """Start a crawl. It prints how much it has written, and at the end its result."""
     if plan is not None:
         file = history.parent / f"{next(_NUMBERS)}.plan"
         file.write_text("".join(f"{url}\n" for url in plan))
         settings["RECRAWL_PLAN"] = str(file)
     given = {
         "settings": {"RECRAWL_HISTORY": str(history), **settings},
-        "manners": {"delay": 0.0, "per_host_at_once": 8, "timeout": 3.0, **(manners or {})},
+        "fetch": {"delay": 0.0, "host_concurrency": 8, "timeout": 3.0, **(fetch or {})},
         "seeds": seeds, "limits": limits or {}, "cycles": cycles, "hours": hours,
     }  # fmt: skip
     return subprocess.Popen(
@@ -116,7 +117,7 @@ def start(
 
 
 def crawled(history: Path, **given: Any) -> dict[str, Any]:
-    """What a crawl did, once it has ended."""
+    """The result of a crawl."""
     return outcome(start(history, **given))
 
 
@@ -124,7 +125,7 @@ def outcome(process: subprocess.Popen[str]) -> dict[str, Any]:
     out, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
     found: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return found | {"log": errors, "told": found["cycles"][-1]["told"], "stats": found["cycles"][-1]["stats"]}
+    return found | {"log": errors, "summary": found["cycles"][-1]["summary"], "stats": found["cycles"][-1]["stats"]}
 
 
 def visits(history: Path) -> dict[str, list[tuple[int, str | None]]]:
@@ -143,7 +144,7 @@ def visits(history: Path) -> dict[str, list[tuple[int, str | None]]]:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """One request that came."""
+    """One request that a server received."""
 
     at: float  # seconds, by time.monotonic()
     host: str
@@ -151,18 +152,18 @@ class Got:
     headers: Mapping[str, str]
 
 
-Given = Answer | Callable[[Asked], Answer]
+Given = HttpResponse | Callable[[HttpRequest], HttpResponse]
 
 
-def page(text: str = "a page", *links: str, **headers: str) -> Answer:
+def page(text: str = "a page", *links: str, **headers: str) -> HttpResponse:
     body = f"<title>{text}</title><p>{text}</p>" + "".join(f'<a href="{link}">{link}</a>' for link in links)
-    return Answer(200, body.encode(), HTML | {name.replace("_", "-"): value for name, value in headers.items()})
+    return HttpResponse(200, body.encode(), HTML | {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 class Sites:
-    """Sites with the answers that a test gives them, each on an address of its own; what is not given is a page.
+    """Sites with the responses that a test gives them, each on its own address. Every other path is a page.
 
-    robots.txt is not there unless it is given.
+    There is no robots.txt unless it is given.
     """
 
     def __init__(self, *answers: Mapping[str, Given]) -> None:
@@ -184,7 +185,7 @@ class Sites:
         return f"http://{self._addresses[site]}:{self.port}{path}"
 
     def asked(self, site: int = 0) -> list[str]:
-        """The paths asked for at a site, one after the other."""
+        """The paths requested from a site, in order."""
         return [got.path for got in self.log if got.host == self._addresses[site]]
 
     def gaps(self, site: int = 0) -> list[float]:
@@ -210,10 +211,10 @@ class Sites:
         finally:
             writer.close()
 
-    def _answer(self, host: str, asked: Asked) -> Answer:
+    def _answer(self, host: str, asked: HttpRequest) -> HttpResponse:
         given = self.answers[self._addresses.index(host)].get(asked.path)
         if given is None:
-            return Answer(404) if asked.path == "/robots.txt" else page(asked.path)
+            return HttpResponse(404) if asked.path == "/robots.txt" else page(asked.path)
         return given(asked) if callable(given) else given
 
 

@@ -21,11 +21,11 @@ pytest.importorskip("scrapy")
 
 from recrawl.history import History
 from recrawl.history.plans import stored
-from recrawl.synth.living import Faults, Living, LivingWeb, Request
-from recrawl.urls import canonical
+from recrawl.synth.living.web import Faults, Living, LivingWeb, LoggedRequest
+from recrawl.web.urls import canonical
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "scrapy_project"
-pytestmark = pytest.mark.slow  # crawls in processes of their own
+pytestmark = pytest.mark.slow  # each crawl is a process
 FAST = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS": 1, "RETRY_TIMES": 1, "RECRAWL_FULL_FETCHES": 0}
 MORE_SPIDERS = """
 import scrapy
@@ -34,8 +34,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from watch.spiders.news import News
 
-class Told(News):
-    name = "told"
+class Explained(News):
+    name = "explained"
     custom_settings = {"ITEM_PIPELINES": {}}
 
     def planned(self, response):
@@ -67,7 +67,7 @@ class Crawl:
 
     folder: Path
     items: list[dict[str, Any]]
-    asked: list[Request]
+    asked: list[LoggedRequest]
     log: str
 
     @property
@@ -164,14 +164,14 @@ def second_plain(web: LivingWeb, folder: Path) -> Crawl:
 # -- a first crawl: nothing is planned, all is recorded ---------------------------------------------------------------
 
 
-def test_a_first_crawl_asks_and_scrapes_the_same_with_and_without_the_add_on(plain: Crawl, first: Crawl) -> None:
+def test_a_first_crawl_requests_and_scrapes_the_same_with_and_without_the_add_on(plain: Crawl, first: Crawl) -> None:
     assert len(plain.items) > 15
     assert by_url(first.items) == by_url(plain.items)
     assert sorted(first.paths) == sorted(plain.paths)
     assert first.stats["recrawl/planned"] == 0
 
 
-def test_every_answer_becomes_a_visit_and_robots_txt_does_not(web: LivingWeb, first: Crawl) -> None:
+def test_every_response_becomes_a_visit_except_robots_txt(web: LivingWeb, first: Crawl) -> None:
     answered = [request for request in first.asked if request.path != "/robots.txt"]
     origin = web.seeds[0].rstrip("/")
     assert "/robots.txt" in first.paths
@@ -202,7 +202,7 @@ def test_the_spiders_own_work_goes_on_and_its_feed_is_the_same(second: Crawl, se
     assert set(second.paths) == set(second_plain.paths)
 
 
-def test_only_planned_pages_are_asked_for_conditionally(second: Crawl) -> None:
+def test_only_planned_pages_get_conditional_requests(second: Crawl) -> None:
     asked = [request for request in second.asked if request.path != "/robots.txt"]
     assert any(request.has_validators for request in asked[:6])
     assert not any(request.has_validators for request in asked[6:])
@@ -214,14 +214,14 @@ def test_only_planned_pages_are_asked_for_conditionally(second: Crawl) -> None:
 
 @pytest.fixture(scope="module")
 def without_method(web: LivingWeb, folder: Path, second: Crawl) -> Crawl:
-    """Planned pages are to go to a method that is not there; Scrapy's cache takes in what is fetched."""
+    """The callback for planned pages does not exist; Scrapy's cache stores what is fetched."""
     web.step = 20
-    return crawl(web, copied(second, folder / "told"), "told", RECRAWL_CALLBACK="paarse", HTTPCACHE_ENABLED=1)
+    return crawl(web, copied(second, folder / "explained"), "explained", RECRAWL_CALLBACK="paarse", HTTPCACHE_ENABLED=1)
 
 
 @pytest.fixture(scope="module")
-def told(web: LivingWeb, first: Crawl, second: Crawl, without_method: Crawl) -> Crawl:
-    """A plan with a page of every kind, for a method of the spider's own; what it starts with itself is in the cache."""
+def explained(web: LivingWeb, first: Crawl, second: Crawl, without_method: Crawl) -> Crawl:
+    """A plan with a page of every kind, for a method of the spider; the spider's own start page is in the cache."""
     origin = web.seeds[0].rstrip("/")
     gone = next(request.path for request in second.asked if request.status == 404)
     moved = next(path for path in first.paths if path.startswith("/old/"))  # which redirects
@@ -234,39 +234,39 @@ def told(web: LivingWeb, first: Crawl, second: Crawl, without_method: Crawl) -> 
         lines = [{"url": f"{origin}/feed.xml", "rank": 1, "expected_new_links": 2.5}, *({"url": url} for url in others)]
         (without_method.folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         settings = {"RECRAWL_PLAN": "plan.jsonl", "RECRAWL_CALLBACK": "planned", "HTTPCACHE_ENABLED": 1}
-        return crawl(web, without_method.folder, "told", **settings)
+        return crawl(web, without_method.folder, "explained", **settings)
 
 
-def test_the_callback_of_planned_pages_is_told_why_they_are_fetched(told: Crawl) -> None:
-    by = Counter(item["by"] for item in told.items)
+def test_the_callback_of_planned_pages_gets_the_reason_for_the_fetch(explained: Crawl) -> None:
+    by = Counter(item["by"] for item in explained.items)
     assert by == {"planned": 1, "parse": 1}  # the page that is new, and the spider's own start
-    planned = next(item for item in told.items if item["by"] == "planned")
+    planned = next(item for item in explained.items if item["by"] == "planned")
     assert planned["recrawl"] == {"plan": None, "url": planned["url"], "rank": 1, "expected_new_links": 2.5}
-    assert next(item for item in told.items if item["by"] == "parse")["recrawl"] is None
+    assert next(item for item in explained.items if item["by"] == "parse")["recrawl"] is None
 
 
 def test_unchanged_gone_moved_forbidden_and_failed_pages_are_each_recorded_once(
-    told: Crawl, without_method: Crawl, second: Crawl
+    explained: Crawl, without_method: Crawl, second: Crawl
 ) -> None:
-    new = told.visits[len(second.visits) + 1 :]  # one more was made without the method
+    new = explained.visits[len(second.visits) + 1 :]  # one more was made without the method
     assert [status for _, status, _ in new] == [200, 304, 404, 301, 304, 0, 0]  # 304: where the redirect leads to, too
     notes = [note for _, status, note in new if status == 0]
     assert notes[0] == "forbidden by robots.txt"
     assert notes[1].startswith("connection refused")
-    assert (told.stats["recrawl/not_modified"], told.stats["recrawl/gone"]) == (2, 1)
-    assert told.stats["recrawl/failed"] == 2
-    assert told.stats["recrawl/failed/connection refused"] == 1
+    assert (explained.stats["recrawl/not_modified"], explained.stats["recrawl/gone"]) == (2, 1)
+    assert explained.stats["recrawl/failed"] == 2
+    assert explained.stats["recrawl/failed/connection refused"] == 1
 
 
-def test_planned_pages_of_sites_that_the_spider_does_not_want_are_left_out(told: Crawl) -> None:
-    assert told.stats["recrawl/offsite"] == 1
-    assert not any("127.0.9.9" in url for url, _, _ in told.visits)
+def test_planned_pages_of_sites_that_the_spider_does_not_want_are_left_out(explained: Crawl) -> None:
+    assert explained.stats["recrawl/offsite"] == 1
+    assert not any("127.0.9.9" in url for url, _, _ in explained.visits)
 
 
-def test_scrapy_logs_and_counts_what_the_spider_does_not_take_as_ever(told: Crawl) -> None:
-    assert told.stats["httperror/response_ignored_status_count/304"] == 2
-    assert told.stats["httperror/response_ignored_status_count/404"] == 1
-    assert "Error downloading" in told.log
+def test_scrapy_logs_and_counts_what_the_spider_refuses_as_usual(explained: Crawl) -> None:
+    assert explained.stats["httperror/response_ignored_status_count/304"] == 2
+    assert explained.stats["httperror/response_ignored_status_count/404"] == 1
+    assert "Error downloading" in explained.log
 
 
 # -- off, or wrong ----------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_scrapy_logs_and_counts_what_the_spider_does_not_take_as_ever(told: Craw
         ({"RECRAWL_BUDGTE": "5"}, "No setting named RECRAWL_BUDGTE"),
     ],
 )
-def test_switched_off_or_set_wrongly_it_says_why_and_the_crawl_is_as_without_it(
+def test_if_disabled_or_misconfigured_the_add_on_says_why_and_the_crawl_runs_without_it(
     web: LivingWeb, folder: Path, plain: Crawl, setting: dict[str, str], reason: str
 ) -> None:
     web.step = 0
@@ -291,8 +291,8 @@ def test_switched_off_or_set_wrongly_it_says_why_and_the_crawl_is_as_without_it(
 
 
 def test_a_callback_that_the_spider_does_not_have_costs_the_plan_but_not_the_crawl(without_method: Crawl) -> None:
-    told = "RECRAWL_CALLBACK is 'paarse'; it must be the name of a method of the spider 'told'"
-    assert told in without_method.log
+    message = "RECRAWL_CALLBACK is 'paarse'; it must be the name of a method of the spider 'explained'"
+    assert message in without_method.log
     assert [item["by"] for item in without_method.items] == ["parse"]
 
 
@@ -300,7 +300,7 @@ def test_a_callback_that_the_spider_does_not_have_costs_the_plan_but_not_the_cra
 
 
 @pytest.mark.slow
-def test_a_crawl_spider_follows_its_rules_from_planned_pages_and_files_are_no_visits(
+def test_a_crawl_spider_follows_its_rules_from_planned_pages_and_files_are_not_visits(
     web: LivingWeb, folder: Path, first: Crawl
 ) -> None:
     web.step = 20
@@ -317,13 +317,13 @@ def test_a_crawl_spider_follows_its_rules_from_planned_pages_and_files_are_no_vi
 
 
 @pytest.mark.slow
-def test_a_stopped_crawl_with_a_jobdir_goes_on_and_fetches_no_planned_page_twice(
+def test_a_stopped_crawl_with_a_jobdir_continues_and_fetches_no_planned_page_twice(
     web: LivingWeb, folder: Path, first: Crawl
 ) -> None:
     web.step = 20
     settings = {"RECRAWL_BUDGET": 8, "JOBDIR": "job", "RECRAWL_CALLBACK": "planned", "RECRAWL_CONDITIONAL": 0}
-    stopped = crawl(web, copied(first, folder / "job"), "told", **settings, CLOSESPIDER_PAGECOUNT=3)
-    resumed = crawl(web, stopped.folder, "told", **settings)
+    stopped = crawl(web, copied(first, folder / "job"), "explained", **settings, CLOSESPIDER_PAGECOUNT=3)
+    resumed = crawl(web, stopped.folder, "explained", **settings)
     planned = stopped.paths[1:] + resumed.paths[1:]  # without robots.txt
     assert "Unable to serialize" not in stopped.log
     assert 2 <= len(stopped.paths[1:]) < 8
@@ -332,13 +332,13 @@ def test_a_stopped_crawl_with_a_jobdir_goes_on_and_fetches_no_planned_page_twice
     assert not (stopped.folder / "history" / "crawl.json").exists()
 
 
-def test_pages_from_scrapys_cache_are_no_visits_and_planned_pages_do_not_come_from_it(
-    told: Crawl, without_method: Crawl
+def test_pages_from_scrapys_cache_are_not_visits_and_planned_pages_do_not_come_from_it(
+    explained: Crawl, without_method: Crawl
 ) -> None:
     assert without_method.paths == ["/robots.txt", "/"]
-    assert told.stats["httpcache/hit"] == 2  # robots.txt and the spider's own start
-    assert "/" not in told.paths
-    assert len(told.paths) == 5
+    assert explained.stats["httpcache/hit"] == 2  # robots.txt and the spider's own start
+    assert "/" not in explained.paths
+    assert len(explained.paths) == 5
 
 
 @pytest.mark.slow

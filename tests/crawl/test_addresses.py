@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recrawl.crawl.addresses import Networks, UnsafeUrl, check_url, is_public
-from recrawl.errors import RecrawlError
+from recrawl.crawl.addresses import Networks, check_url, is_public
+from recrawl.errors import RecrawlError, UnsafeUrl
 
 PUBLIC = [
     "1.1.1.1", "8.8.8.8", "93.184.215.14", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
@@ -65,7 +65,7 @@ PRIVATE_IPV4 = st.sampled_from([int(IPv4Address("10.0.0.0")), int(IPv4Address("1
 
 @given(IPV4 | PRIVATE_IPV4, st.integers(0, 2**80 - 1))
 @example(int(IPv4Address("8.8.8.8")), 0)
-def test_an_address_that_carries_an_ipv4_address_is_as_public_as_that(inner: int, rest: int) -> None:
+def test_an_address_with_an_embedded_ipv4_address_is_as_public_as_that_one(inner: int, rest: int) -> None:
     public = is_public(str(IPv4Address(inner)))
     mapped, nat64 = int(IPv6Address("::ffff:0:0")) | inner, int(IPv6Address("64:ff9b::")) | inner
     assert is_public(str(IPv6Address(mapped))) == public
@@ -84,7 +84,7 @@ def test_teredo_and_local_nat64_are_never_public(rest: int) -> None:
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))
-def test_nothing_is_public_that_python_knows_to_be_special(address: IPv4Address | IPv6Address) -> None:
+def test_no_address_is_public_that_python_calls_special(address: IPv4Address | IPv6Address) -> None:
     special = address.is_private or address.is_link_local or address.is_multicast or address.is_reserved
     carries_another = isinstance(address, IPv6Address) and (address.ipv4_mapped or address in NAT64)
     if special and not carries_another:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from crawl.crawling import crawled, visits
 from recrawl.history import History
-from recrawl.synth.living import Faults, Living, LivingWeb
+from recrawl.synth.living.web import Faults, Living, LivingWeb
 
 MAX_BYTES = 1 << 20
 TIMEOUT = 2.0  # seconds
@@ -39,7 +39,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @contextmanager
 def self_signed(folder: Path) -> Iterator[str]:
-    """A server whose certificate nobody vouches for, and which is for another name and out of date."""
+    """A server with a self-signed certificate, for another name and out of date."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "other.example")])
     then = datetime.now(UTC) - timedelta(days=400)
@@ -77,8 +77,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     folder = tmp_path_factory.mktemp("bad")
     with LivingWeb(LIVING) as web, self_signed(folder) as secured:
         planned = [*web.traps, *web.pages, UNKNOWN, REFUSED, PRIVATE, secured]
-        manners = {"timeout": TIMEOUT, "max_bytes": MAX_BYTES, "per_host_at_once": 40, "at_once": 50}
-        found = crawled(folder / "h", plan=planned, manners=manners, DOWNLOAD_VERIFY_CERTIFICATES=True)
+        fetch = {"timeout": TIMEOUT, "max_bytes": MAX_BYTES, "host_concurrency": 40, "concurrency": 50}
+        found = crawled(folder / "h", plan=planned, fetch=fetch, DOWNLOAD_VERIFY_CERTIFICATES=True)
     return Done(web, planned, found, folder / "h", visits(folder / "h"))
 
 
@@ -95,12 +95,12 @@ def test_every_trap_is_named(done: Done, name: str, status: int, kind: str) -> N
     assert (found, (note or "").partition(":")[0]) == (status, kind)
 
 
-def test_a_page_that_sends_everybody_round_is_given_up(done: Done) -> None:
+def test_a_page_that_redirects_for_ever_is_given_up(done: Done) -> None:
     assert done.trap("loop") == [(302, None), (0, "too many redirects")]
     assert sum(got.path.startswith("/trap/loop") for got in done.web.log) <= 12
 
 
-def test_a_redirect_into_the_own_network_is_not_followed(done: Done) -> None:
+def test_a_redirect_into_the_private_network_is_not_followed(done: Done) -> None:
     ((status, note),) = done.visits["http://169.254.169.254/latest/meta-data/"]
     assert status == 0
     assert (note or "").startswith("address not public")
@@ -135,20 +135,20 @@ def test_no_planned_page_is_left_out_and_good_ones_are_fetched(done: Done) -> No
 
 
 def test_all_faults_are_counted(done: Done) -> None:
-    told = done.found["told"]
+    summary = done.found["summary"]
     n_private = sum(not done.web.is_allowed(url) for url in done.web.pages)
     forbidden = {"forbidden by robots.txt": n_private} if n_private else {}
-    assert told["failures"] == forbidden | {
+    assert summary["failures"] == forbidden | {
         "too large": 3, "timeout": 1, "cut short": 2, "connection broken": 1, "too many redirects": 1,
         "address not public": 2, "host not found": 1, "connection refused": 1, "certificate": 1,
     }  # fmt: skip
-    assert told["failed"] == sum(told["failures"].values())
-    assert (told["soft_404"], told["ended"]) == (1, "finished")
-    assert told["written"] == told["visits"] == sum(map(len, done.visits.values()))
+    assert summary["failed"] == sum(summary["failures"].values())
+    assert (summary["soft_404"], summary["ended"]) == (1, "finished")
+    assert summary["written"] == summary["visits"] == sum(map(len, done.visits.values()))
 
 
 def test_time_and_memory_are_bounded(done: Done) -> None:
-    assert done.found["told"]["seconds"] < 20  # the drip is tried twice
+    assert done.found["summary"]["seconds"] < 20  # the drip is tried twice
     assert done.found["megabytes"] < 300  # a bomb that went off would add 256 to the 130 of any crawl
     sent = {got.path: got.n_bytes for got in done.web.log}
     assert sent["/trap/endless"] < 30 * MAX_BYTES
@@ -156,12 +156,12 @@ def test_time_and_memory_are_bounded(done: Done) -> None:
 
 
 @pytest.mark.slow
-def test_a_calendar_without_end_ends_with_the_depth_and_holds_up_no_other_page(tmp_path: Path) -> None:
+def test_an_endless_calendar_is_limited_by_depth_and_holds_up_no_other_page(tmp_path: Path) -> None:
     with LivingWeb(LIVING) as web:
         found = crawled(tmp_path / "h", seeds=web.seeds, limits={"pages": 200, "depth": 4},
-                        manners={"timeout": TIMEOUT, "max_bytes": MAX_BYTES})  # fmt: skip
+                        fetch={"timeout": TIMEOUT, "max_bytes": MAX_BYTES})  # fmt: skip
         months = [got.path for got in web.log if got.path.startswith("/trap/calendar")]
-    assert found["told"]["ended"] == "finished"
+    assert found["summary"]["ended"] == "finished"
     assert sorted(months) == ["/trap/calendar", "/trap/calendar/1", "/trap/calendar/2", "/trap/calendar/3"]
     seen = visits(tmp_path / "h")
     assert {url for url in web.pages if web.is_allowed(url)} <= set(seen)

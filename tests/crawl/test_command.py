@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 from warcio.archiveiterator import ArchiveIterator
 
 from recrawl.cli import app
-from recrawl.crawl.unfinished import Turn
+from recrawl.crawl.unfinished import CrawlLock
 from recrawl.history import History
-from recrawl.synth.living import Faults, Living, LivingWeb
-from recrawl.visits import Outcome, Visit
+from recrawl.synth.living.web import Faults, Living, LivingWeb
+from recrawl.web.visit import Outcome, Visit
 
-pytestmark = pytest.mark.slow  # crawls in processes of their own
+pytestmark = pytest.mark.slow  # each crawl is a process
 
 AGENT = "Test/1.0 (+https://example.org/bot)"
 
@@ -52,9 +52,9 @@ def begun(web: LivingWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     seeds = folder / "seeds.txt"
     seeds.write_text("\n".join(web.seeds))
     limits = ["--pages", "50", "--depth", "2", "--delay", "0", "--warc", str(folder / "warc")]
-    (told,) = ask("--seeds", str(seeds), "--history", str(folder / "history"), *limits)
-    assert told["fetched"] > 40
-    assert told["visits"] == told["written"] <= 50 + told["redirects"]
+    (summary,) = ask("--seeds", str(seeds), "--history", str(folder / "history"), *limits)
+    assert summary["fetched"] > 40
+    assert summary["visits"] == summary["written"] <= 50 + summary["redirects"]
     return folder
 
 
@@ -74,14 +74,16 @@ def test_a_first_crawl_is_a_history_and_warc_files_that_others_read(begun: Path)
 
 
 def test_cycles_follow_each_other(begun: Path) -> None:
-    told = ask("--budget", "5", "--delay", "0", "--cycles", "2", "--every", "1s", "--history", str(begun / "history"))
-    assert [cycle["planned"] for cycle in told] == [5, 5]
-    assert [cycle["ended"] for cycle in told] == ["finished"] * 2
-    assert told[1]["not_modified"] > 0
-    assert [cycle["hints_read"] > 0 for cycle in told] == [True, False]  # once a day
+    summary = ask(
+        "--budget", "5", "--delay", "0", "--cycles", "2", "--every", "1s", "--history", str(begun / "history")
+    )
+    assert [cycle["planned"] for cycle in summary] == [5, 5]
+    assert [cycle["ended"] for cycle in summary] == ["finished"] * 2
+    assert summary[1]["not_modified"] > 0
+    assert [cycle["hints_read"] > 0 for cycle in summary] == [True, False]  # once a day
 
 
-def test_a_person_reads_what_happened(begun: Path) -> None:
+def test_the_summary_is_readable(begun: Path) -> None:
     plain = command("--budget", "5", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
     done = subprocess.run(plain, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -89,7 +91,7 @@ def test_a_person_reads_what_happened(begun: Path) -> None:
     assert "new links" in done.stdout
 
 
-def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_goes_on(begun: Path) -> None:
+def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_continues(begun: Path) -> None:
     history = begun / "history"
     slow = command(
         "--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--history", str(history)
@@ -105,12 +107,12 @@ def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_goes_on(begun: Path) -
     assert "ended early" in out
     fetched = History.open(history).timeline.n_visits - before
     assert 0 < fetched < 30
-    (told,) = ask("--budget", "30", "--delay", "0", "--no-hints", "--history", str(history))
-    assert told["planned"] == 30 - fetched
-    assert told["ended"] == "finished"
+    (summary,) = ask("--budget", "30", "--delay", "0", "--no-hints", "--history", str(history))
+    assert summary["planned"] == 30 - fetched
+    assert summary["ended"] == "finished"
 
 
-def test_a_second_ctrl_c_ends_at_once_and_keeps_and_tells_what_was_fetched(begun: Path) -> None:
+def test_a_second_ctrl_c_ends_at_once_and_keeps_and_reports_what_was_fetched(begun: Path) -> None:
     history = begun / "history"
     before = History.open(history).timeline.n_visits
     slow = ["--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--no-resume", "--json"]
@@ -122,17 +124,17 @@ def test_a_second_ctrl_c_ends_at_once_and_keeps_and_tells_what_was_fetched(begun
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
-    told = json.loads(out.splitlines()[-1])
-    assert told["ended"] in ("killed", "shutdown")  # it may have ended before the second one came
-    assert process.returncode == (130 if told["ended"] == "killed" else 0)
-    assert told["visits"] == told["written"] == History.open(history).timeline.n_visits - before > 0
+    summary = json.loads(out.splitlines()[-1])
+    assert summary["ended"] in ("killed", "shutdown")  # it may have ended before the second one came
+    assert process.returncode == (130 if summary["ended"] == "killed" else 0)
+    assert summary["visits"] == summary["written"] == History.open(history).timeline.n_visits - before > 0
 
 
 def test_a_crawl_ends_in_time_and_one_that_gets_nothing_has_failed(begun: Path, tmp_path: Path) -> None:
-    (told,) = ask(
+    (summary,) = ask(
         "--budget", "30", "--delay", "3", "--max-time", "2s", "--no-hints", "--history", str(begun / "history")
     )
-    assert told["ended"] == "closespider_timeout"
+    assert summary["ended"] == "closespider_timeout"
     for arguments, why in (
         (["--seeds", "http://127.0.0.1:9/"], "connection refused"),
         (["--plan", str(begun / "gone.txt")], "connection refused"),
@@ -150,18 +152,18 @@ def test_a_crawl_ends_in_time_and_one_that_gets_nothing_has_failed(begun: Path, 
         assert "no page came" in done.stderr
 
 
-def test_a_crawl_tells_if_another_is_at_the_same_history(begun: Path) -> None:
+def test_a_crawl_says_if_another_is_using_the_same_history(begun: Path) -> None:
     history = History.open(begun / "history")
-    turn = Turn(history)
-    assert turn.is_ours
-    (told,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
-    assert any("another crawl into this history is under way" in text for text in told["notes"])
-    turn.end()
-    (told,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
-    assert not any("another crawl" in text for text in told["notes"])
+    lock = CrawlLock(history)
+    assert lock.is_ours
+    (summary,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
+    assert any("another crawl is using this history" in text for text in summary["notes"])
+    lock.release()
+    (summary,) = ask("--budget", "2", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
+    assert not any("another crawl" in text for text in summary["notes"])
 
 
-def test_a_history_that_is_not_there_is_made_by_a_first_crawl_only(tmp_path: Path) -> None:
+def test_only_a_first_crawl_creates_a_missing_history(tmp_path: Path) -> None:
     done = subprocess.run(
         command("--history", str(tmp_path / "no")), capture_output=True, text=True, timeout=60, check=False
     )
@@ -170,7 +172,7 @@ def test_a_history_that_is_not_there_is_made_by_a_first_crawl_only(tmp_path: Pat
     assert not (tmp_path / "no").exists()
 
 
-def test_short_cycles_are_told_by_the_clock_unless_the_history_is_long(tmp_path: Path) -> None:
+def test_short_cycles_are_separated_by_the_clock_unless_the_history_is_long(tmp_path: Path) -> None:
     from recrawl.cli.crawl import _rounds
 
     assert [_rounds(every, str(tmp_path / "none")) for every in ("crawl", "1h", "5m")] == ["crawl", "crawl", "5m"]
@@ -187,14 +189,14 @@ def test_short_cycles_are_told_by_the_clock_unless_the_history_is_long(tmp_path:
         (["--budget", "5"], "Missing option '--user-agent'"),
         (["--user-agent", "bot"], "how to reach you"),
         (["--user-agent", AGENT, "--seeds", "nowhere.txt"], "neither a URL"),
-        (["--user-agent", AGENT, "--every", "soon"], "is no period"),
-        (["--user-agent", AGENT, "--max-time", "soon"], "is no period"),
+        (["--user-agent", AGENT, "--every", "soon"], "is not a period"),
+        (["--user-agent", AGENT, "--max-time", "soon"], "is not a period"),
         (["--user-agent", AGENT, "--seeds", "https://e.org/", "--plan", "plan.txt"], "give one of them"),
         (["--user-agent", AGENT, "--warc", __file__], "that is a file"),
         (["--user-agent", AGENT, "--as-of", "2026-01-01T00:00Z"], "for recrawl plan"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(arguments: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contradicting_options_are_wrong_usage(arguments: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECRAWL_USER_AGENT", raising=False)
     result = CliRunner().invoke(app, ["crawl", *arguments])
     assert result.exit_code == 2

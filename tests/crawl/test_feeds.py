@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawl.feeds import Feed, feed_time, kind_of, read_feed
-from recrawl.crawl.xml import BadXml
-from recrawl.urls import canonical
+from recrawl.crawl.feeds import ParsedFeed, feed_time, kind_of, read_feed
+from recrawl.errors import BadXml
+from recrawl.web.urls import canonical
 
 AT = "https://e.org/blog/feed.xml"
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 ZONES = st.integers(-12 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
-def read(body: bytes | str) -> Feed:
+def read(body: bytes | str) -> ParsedFeed:
     return read_feed(body if isinstance(body, bytes) else body.encode(), AT, now=NOW)
 
 
@@ -41,7 +41,7 @@ def rdf(*items: str) -> str:
     return f"<rdf:RDF {spaces}>{channel}{''.join(items)}</rdf:RDF>"
 
 
-def pages(feed: Feed) -> list[tuple[str, str | None]]:
+def pages(feed: ParsedFeed) -> list[tuple[str, str | None]]:
     return [(entry.url, entry.changed_at and f"{entry.changed_at:%Y-%m-%dT%H:%M}") for entry in feed.entries]
 
 
@@ -188,17 +188,17 @@ def test_links_in_cdata_and_with_bare_ampersands_are_read() -> None:
         " \n2026-03-01T10:00Z ",
     ],
 )
-def test_a_date_is_read_in_the_spellings_of_the_wild(text: str) -> None:
+def test_a_date_is_read_in_the_spellings_that_feeds_use(text: str) -> None:
     assert feed_time(text) == datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
 @given(st.datetimes(datetime(1991, 1, 1), datetime(2026, 3, 1), timezones=ZONES))
-def test_a_date_as_mail_writes_it_is_read_back(time: datetime) -> None:
+def test_a_date_in_the_format_of_email_is_read_back(time: datetime) -> None:
     assert feed_time(format_datetime(time)) == time.replace(microsecond=0)
 
 
 @given(st.text(max_size=40) | st.text("0123456789 :-+,TZMarSunGMT", max_size=40))
-def test_nonsense_is_no_date_and_no_crash(text: str) -> None:
+def test_a_malformed_date_is_an_error_but_no_crash(text: str) -> None:
     with suppress(ValueError, OverflowError):
         assert feed_time(text).tzinfo is UTC
 
@@ -206,7 +206,7 @@ def test_nonsense_is_no_date_and_no_crash(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "gestern", "Sun, 32 Mar 2026 10:00:00 GMT", "Sun, 01 Mar 2027 10:00:00 GMT", "2027", "1"]
 )
-def test_an_entry_without_a_date_that_can_be_true_has_none(text: str) -> None:
+def test_an_implausible_date_is_left_out(text: str) -> None:
     feed = read(rss(f"<item><link>/a</link><pubDate>{text}</pubDate></item>", "<item><link>/b</link></item>"))
     assert pages(feed) == [("https://e.org/a", None), ("https://e.org/b", None)]
     assert feed.updated_at is None
@@ -237,26 +237,26 @@ def test_one_date_in_the_future_does_not_hide_the_other() -> None:
         (b"<rss><channel><item><link>https://e.org/a</link>", "it breaks off after 4 elements"),
     ],
 )
-def test_a_file_that_is_no_feed_is_refused_with_a_reason(body: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_feed_is_refused_with_a_reason(body: bytes, reason: str) -> None:
     with pytest.raises(BadXml) as refused:
         read(body)
     assert str(refused.value) == f"No feed at https://e.org/blog/feed.xml: {reason}."
 
 
-def test_a_feed_that_breaks_off_gives_its_whole_items_and_a_fault() -> None:
+def test_a_truncated_feed_gives_its_complete_items_and_a_fault() -> None:
     body = rss("<item><link>/a</link></item>", "<item><link>/bcd</link></item>")
     feed = read(body[: body.index("cd</link>")])
     assert pages(feed) == [("https://e.org/a", None)]
     assert feed.fault == "it breaks off after 7 elements"
 
 
-def test_a_feed_with_undeclared_prefixes_and_names_of_html_is_read() -> None:
+def test_a_feed_with_undeclared_prefixes_and_html_entities_is_read() -> None:
     feed = read(rss("<item><media:title>caf&eacute;&nbsp;&hellip;</media:title><link>/a</link></item>"))
     assert (pages(feed), feed.fault) == ([("https://e.org/a", None)], None)
 
 
-def test_a_feed_without_items_is_no_fault() -> None:
-    assert read(rss()) == Feed([], None, read(rss()).skipped)
+def test_a_feed_without_items_is_not_a_fault() -> None:
+    assert read(rss()) == ParsedFeed([], None, read(rss()).skipped)
 
 
 # -- kinds ------------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from recrawl.crawl.first import FirstCrawl
 from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
 from recrawl.history import History
-from recrawl.urls import host
-from recrawl.visits import Visit
+from recrawl.web.urls import host
+from recrawl.web.visit import Visit
 
 Web = dict[str, list[str]]
 
@@ -51,7 +51,7 @@ def by_rank(seeds: list[str], **limits: int | None) -> Frontier:
 
 
 def slow_rank(links: dict[int, list[int]], n: int, restart: np.ndarray) -> np.ndarray:
-    """PageRank page by page, by the definition: 85% of a page's rank goes to what it links to, or back to the start."""
+    """PageRank page by page, by the definition: 85% of a page's rank goes to the pages it links to, or back to the start."""
     rank = restart.copy()
     for _ in range(200):
         after = 0.15 * restart
@@ -73,11 +73,11 @@ def test_scores_are_the_products_of_pagerank_and_trustrank(seed: int) -> None:
     links = {number[name]: [number[link] for link in some] for name, some in names.items()}
     order = ByRank([0, 1, 2])
     for page in range(40):
-        order.fetched(page, links[page], "")
-    work = order.renewal()
-    assert work is not None
-    assert order.renewal() is None  # one at a time
-    order.renew(work())
+        order.observe(page, links[page], "")
+    task = order.update_task()
+    assert task is not None
+    assert order.update_task() is None  # one at a time
+    order.apply_update(task())
     seen = {page: links[page] for page in range(40)}
     n = 1 + max(39, *(link for some in seen.values() for link in some))
     trusted = np.zeros(n)
@@ -86,7 +86,7 @@ def test_scores_are_the_products_of_pagerank_and_trustrank(seed: int) -> None:
     assert order.scores(list(range(n))) == pytest.approx(wanted.tolist(), rel=0.02, abs=0.01)
 
 
-def test_pages_with_more_and_better_links_to_them_come_first() -> None:
+def test_pages_with_more_and_better_inlinks_come_first() -> None:
     hub, rest = "https://e.org/hub", [f"https://e.org/{number}" for number in range(80)]
     linked = {"https://e.org/": rest, **{page: [hub] for page in rest[:40]}, rest[50]: ["https://e.org/late"]}
     order = crawled(by_rank(["https://e.org/"]), linked)
@@ -94,7 +94,7 @@ def test_pages_with_more_and_better_links_to_them_come_first() -> None:
     assert len(order) == len(set(order)) == 83
 
 
-def test_what_nobody_trusted_links_to_comes_last() -> None:
+def test_pages_without_links_from_trusted_pages_come_last() -> None:
     # Pages of a farm link to each other; only a page at the end of a long chain leads there.
     farm = [f"https://farm.org/{number}" for number in range(30)]
     chain = [f"https://e.org/chain/{number}" for number in range(8)]
@@ -119,13 +119,13 @@ def test_a_focused_crawl_follows_relevant_pages_first() -> None:
     assert order == ["/", "/good", "/bad", "/good/1", "/both", "/bad/1"]
 
 
-def test_a_page_that_lost_its_promise_is_not_taken_for_what_it_promised_before() -> None:
+def test_a_page_whose_score_fell_is_not_taken_for_its_old_score() -> None:
     relevance = {"https://e.org/a": 1.0, "https://e.org/b": 0.0, "https://e.org/c": 0.6}
-    frontier = Frontier(ByRelevance(lambda text: relevance[text]), Limits(), at_once=9)
+    frontier = Frontier(ByRelevance(lambda text: relevance[text]), Limits(), host_concurrency=9)
     frontier.add(list(relevance), 0)
     for _ in relevance:
         frontier.take()
-    frontier.done("https://e.org/a", ["https://e.org/x"], "https://e.org/a")  # promises 1
+    frontier.done("https://e.org/a", ["https://e.org/x"], "https://e.org/a")  # score 1
     frontier.done("https://e.org/b", ["https://e.org/x"], "https://e.org/b")  # and now a half
     frontier.done("https://e.org/c", ["https://e.org/y"], "https://e.org/c")
     assert [frontier.take(), frontier.take(), frontier.take()] == ["https://e.org/y", "https://e.org/x", None]
@@ -170,7 +170,7 @@ def test_a_page_first_found_too_deep_is_fetched_once_a_shorter_way_is_found() ->
     assert crawled(frontier, linked) == ["https://f.org/", "https://e.org/far"]
 
 
-def test_only_what_is_allowed_is_given_out() -> None:
+def test_only_allowed_pages_are_taken() -> None:
     frontier = Frontier(BreadthFirst(), Limits(), allowed=lambda url: "private" not in url)
     frontier.add(["https://e.org/"], 0)
     linked = {"https://e.org/": ["https://e.org/private", "https://e.org/public"]}
@@ -181,51 +181,51 @@ def test_only_what_is_allowed_is_given_out() -> None:
 
 
 def test_a_busy_host_does_not_hold_up_others() -> None:
-    frontier = Frontier(BreadthFirst(), Limits(), at_once=2)
+    frontier = Frontier(BreadthFirst(), Limits(), host_concurrency=2)
     frontier.add([f"https://busy.org/{number}" for number in range(5)] + ["https://free.org/"], 0)
     given_out = [frontier.take() for _ in range(4)]
     assert given_out == ["https://busy.org/0", "https://busy.org/1", "https://free.org/", None]
-    assert frontier.n_under_way == 3
+    assert frontier.n_in_progress == 3
     frontier.done("https://busy.org/0")
     assert [frontier.take(), frontier.take()] == ["https://busy.org/2", None]
 
 
 @given(st.integers(0, 20), st.integers(1, 3))
-def test_no_host_ever_has_more_under_way_than_it_may(seed: int, at_once: int) -> None:
+def test_no_host_ever_has_more_pages_in_progress_than_allowed(seed: int, host_concurrency: int) -> None:
     chance, linked = random.Random(seed), web(60, seed=seed)
     frontier = by_rank([next(iter(linked))])
-    frontier.at_once = at_once
+    frontier.host_concurrency = host_concurrency
     under_way: list[str] = []
     fetched = 0
     while True:
         url = frontier.take()
         if url is not None:
             under_way.append(url)
-            assert sum(host(other) == host(url) for other in under_way) <= at_once
+            assert sum(host(other) == host(url) for other in under_way) <= host_concurrency
         elif not under_way:
             break
         if under_way and (url is None or chance.random() < 0.4):
             back = under_way.pop(chance.randrange(len(under_way)))
             frontier.done(back, linked[back])
             fetched += 1
-        assert frontier.n_under_way == len(under_way)
+        assert frontier.n_in_progress == len(under_way)
     assert fetched == 60
 
 
 @pytest.mark.parametrize("n_before", [1, 7, 40])
-def test_a_frontier_that_takes_up_an_earlier_crawl_goes_on_as_if_it_had_never_ended(n_before: int) -> None:
+def test_a_restored_frontier_continues_as_if_the_crawl_had_never_ended(n_before: int) -> None:
     linked = web(120)
     seeds = [next(iter(linked))]
     whole = crawled(by_rank(seeds, pages=80, per_host=30), linked)
     frontier = by_rank(seeds, pages=80, per_host=30)
-    assert [frontier.visited(url, linked[url]) for url in whole[:n_before]] == [True] * n_before
-    assert not frontier.visited("https://elsewhere.org/", whole)  # nobody found it here
+    assert [frontier.restore(url, linked[url]) for url in whole[:n_before]] == [True] * n_before
+    assert not frontier.restore("https://elsewhere.org/", whole)  # not found in this crawl
     assert sorted(whole[:n_before] + crawled(frontier, linked)) == sorted(whole)
-    assert not frontier.visited(whole[0], linked[whole[0]])  # once is enough
-    assert frontier.n_given == len(whole)
+    assert not frontier.restore(whole[0], linked[whole[0]])  # once is enough
+    assert frontier.n_taken == len(whole)
 
 
-def test_what_the_words_of_pages_promise_is_taken_up_as_well() -> None:
+def test_the_words_of_pages_are_restored_as_well() -> None:
     judged: list[object] = []
 
     def judge(text: object) -> float:
@@ -234,48 +234,48 @@ def test_what_the_words_of_pages_promise_is_taken_up_as_well() -> None:
 
     frontier = Frontier(ByRelevance(judge), Limits())
     frontier.add(["https://a.org/", "https://b.org/"], 0)
-    frontier.visited("https://a.org/", ["https://a.org/1"], Counter(tea=1))
-    frontier.visited("https://b.org/", ["https://b.org/1"], Counter(oil=2))
+    frontier.restore("https://a.org/", ["https://a.org/1"], Counter(tea=1))
+    frontier.restore("https://b.org/", ["https://b.org/1"], Counter(oil=2))
     assert judged == [Counter(tea=1), Counter(oil=2)]
     assert [frontier.take(), frontier.take()] == ["https://b.org/1", "https://a.org/1"]
 
 
-def test_a_page_that_nobody_may_fetch_counts_towards_no_limit() -> None:
+def test_a_page_that_may_not_be_fetched_counts_towards_no_limit() -> None:
     frontier = Frontier(BreadthFirst(), Limits(pages=2, per_host=2))
     frontier.add([f"https://a.org/{i}" for i in range(4)], 0)
     first = frontier.take()
     assert first is not None
-    frontier.not_asked(first)
+    frontier.not_requested(first)
     assert [frontier.take(), frontier.take(), frontier.take()] == ["https://a.org/1", "https://a.org/2", None]
 
 
-def test_what_is_fetched_while_ranks_are_worked_out_counts_as_well() -> None:
+def test_pages_fetched_while_ranks_are_computed_count_as_well() -> None:
     linked = {f"https://a.org/{i}": [f"https://a.org/{j}" for j in range(i + 1, i + 4)] for i in range(40)}
     late = by_rank(["https://a.org/0"])
     waiting: list[Callable[[], object]] = []
-    late.renewing = waiting.append  # type: ignore[method-assign]
+    late.run_update = waiting.append  # type: ignore[method-assign]
     while not waiting:
         late.done(url := str(late.take()), linked[url])
     found = waiting.pop()()
     late.done(url := str(late.take()), [*linked[url], "https://a.org/late"])
     before = late.order.scores([late.number("https://a.org/late")])
-    late.renewed(found)
+    late.apply_update(found)
     after = late.order.scores([late.number("https://a.org/late"), late.number("https://a.org/nobody")])
     assert after[0] == pytest.approx(before[0])
     assert after[0] > after[1] == 0
 
 
-def test_pages_of_a_host_at_its_limit_wait_for_those_under_way_which_may_not_count() -> None:
+def test_pages_of_a_host_at_its_limit_wait_for_those_in_progress_which_may_not_count() -> None:
     frontier = Frontier(BreadthFirst(), Limits(per_host=1))
     frontier.add(["https://a.org/private", "https://a.org/2", "https://a.org/3"], 0)
     assert [frontier.take(), frontier.take()] == ["https://a.org/private", None]
-    frontier.not_asked("https://a.org/private")
+    frontier.not_requested("https://a.org/private")
     assert [frontier.take(), frontier.take()] == ["https://a.org/2", None]
     frontier.done("https://a.org/2")
     assert frontier.take() is None
 
 
-def test_a_first_crawl_tries_again_what_failed_and_does_not_ask_for_what_it_has(tmp_path: Path) -> None:
+def test_a_first_crawl_retries_failed_pages_and_does_not_request_those_it_has(tmp_path: Path) -> None:
     history, start = History.create(tmp_path / "h"), datetime(2026, 1, 5, tzinfo=UTC)
     seeds = ["https://a.org/", "https://b.org/"]
     assert FirstCrawl(history, breadth(seeds)).begin(start) == 0

@@ -102,12 +102,12 @@ class PretendedResolver(PublicOnlyResolver):
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
         timeout = crawler.settings.getfloat("DNS_TIMEOUT")
-        return cls(reactor, Pretended(), timeout, cls.names, crawler.settings.getfloat("REMEMBERED"))
+        return cls(reactor, Pretended(), timeout, cls.names, crawler.settings.getfloat("CACHE_SECONDS"))
 
 
 class Lured(scrapy.Spider):
     name = "lured"
-    told: dict[str, str]
+    outcomes: dict[str, str]
     urls: list[str]
     resolved: list[str]
 
@@ -116,9 +116,9 @@ class Lured(scrapy.Spider):
 
         for host in self.resolved:
             try:
-                self.told[host] = await maybe_deferred_to_future(reactor.resolve(host))  # type: ignore[attr-defined]
+                self.outcomes[host] = await maybe_deferred_to_future(reactor.resolve(host))  # type: ignore[attr-defined]
             except Exception as error:
-                self.told[host] = type(error).__name__
+                self.outcomes[host] = type(error).__name__
         for url in self.urls:
             yield self.request(url)
 
@@ -126,13 +126,13 @@ class Lured(scrapy.Spider):
         return scrapy.Request(url, self.parse, errback=self.failed, dont_filter=True, cb_kwargs={"start": url})
 
     def parse(self, response: Any, start: str) -> Iterator[Any]:
-        self.told[start] = str(response.status)
+        self.outcomes[start] = str(response.status)
         if start.endswith("/first"):
             yield self.request(start.replace("/first", "/second"))
 
     def failed(self, failure: Any) -> Iterator[Any]:
         start = failure.request.cb_kwargs["start"]
-        self.told[start] = f"{type(failure.value).__name__}: {failure.value}"
+        self.outcomes[start] = f"{type(failure.value).__name__}: {failure.value}"
         if start.endswith("/first"):
             yield self.request(start.replace("/first", "/second"))
 
@@ -141,18 +141,18 @@ def main(urls: list[str], resolved: list[str], guarded: bool, settings: dict[str
     outside = Server(OUTSIDE)
     port = outside.server_port
     inside = Server(INSIDE, port)
-    told: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     base = {
         "LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "RETRY_TIMES": 1, "DOWNLOAD_TIMEOUT": 30, "DNS_TIMEOUT": 20,
         "DOWNLOADER_MIDDLEWARES": {Guard: Guard.ORDER} if guarded else {}, "TWISTED_DNS_RESOLVER": PretendedResolver,
     }  # fmt: skip
     process = CrawlerProcess({**base, **settings})
     crawler = process.create_crawler(Lured)
-    process.crawl(crawler, told=told, urls=[url.replace("PORT", str(port)) for url in urls], resolved=resolved)
+    process.crawl(crawler, outcomes=outcomes, urls=[url.replace("PORT", str(port)) for url in urls], resolved=resolved)
     process.start()
     stats = {key: value for key, value in crawler.stats.get_stats().items() if key.startswith(("recrawl/", "retry/"))}
     return {
-        "told": {url.replace(str(port), "PORT"): outcome.replace(str(port), "PORT") for url, outcome in told.items()},
+        "outcomes": {url.replace(str(port), "PORT"): outcome.replace(str(port), "PORT") for url, outcome in outcomes.items()},
         "outside": outside.asked, "inside": inside.asked, "lookups": PretendedResolver.names.asked, "stats": stats,
     }  # fmt: skip
 
@@ -201,25 +201,25 @@ def lured() -> dict[str, Any]:
                    resolved=("site.example", "inside.example", "both.example", "mixed6.example"))  # fmt: skip
 
 
-def test_nothing_inside_is_ever_asked() -> None:
+def test_no_private_server_ever_gets_a_request() -> None:
     assert lured()["inside"] == []
     assert "/end" in lured()["outside"]
 
 
 def test_the_public_web_is_fetched() -> None:
-    assert lured()["told"][at("site.example")] == "200"
-    assert lured()["told"][at("site.example", "/to-site")] == "200"
+    assert lured()["outcomes"][at("site.example")] == "200"
+    assert lured()["outcomes"][at("site.example", "/to-site")] == "200"
 
 
 @pytest.mark.parametrize("path", ["/to-address", "/to-odd"])
-def test_a_redirect_to_an_inner_address_is_refused(path: str) -> None:
-    told = lured()["told"][at("site.example", path)]
-    assert told.startswith("IgnoreRequest: address not public: 127.0.0.1, the host of 'http://")
+def test_a_redirect_to_a_private_address_is_refused(path: str) -> None:
+    outcomes = lured()["outcomes"][at("site.example", path)]
+    assert outcomes.startswith("IgnoreRequest: address not public: 127.0.0.1, the host of 'http://")
 
 
-def test_a_redirect_to_a_name_with_an_inner_address_is_refused() -> None:
-    told = lured()["told"][at("site.example", "/to-name")]
-    assert told == "IgnoreRequest: address not public: inside.example has the address 127.0.0.1"
+def test_a_redirect_to_a_name_with_a_private_address_is_refused() -> None:
+    outcomes = lured()["outcomes"][at("site.example", "/to-name")]
+    assert outcomes == "IgnoreRequest: address not public: inside.example has the address 127.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -231,22 +231,22 @@ def test_a_redirect_to_a_name_with_an_inner_address_is_refused() -> None:
         ("xn--bcher-kva.example", "127.0.0.1"),
     ],
 )
-def test_one_inner_address_is_enough_to_refuse_a_name(name: str, address: str) -> None:
-    assert lured()["told"][at(name)] == f"IgnoreRequest: address not public: {name} has the address {address}"
+def test_one_private_address_is_enough_to_refuse_a_name(name: str, address: str) -> None:
+    assert lured()["outcomes"][at(name)] == f"IgnoreRequest: address not public: {name} has the address {address}"
     assert lured()["lookups"].count(name) <= 3  # nothing is tried again; some names are asked for more than once
 
 
-def test_a_name_that_changes_its_address_leads_to_the_one_that_was_checked() -> None:
+def test_a_name_that_changes_its_address_is_connected_to_the_checked_one() -> None:
     found = lured()
-    assert found["told"][at("rebound.example", "/first")] == "200"
+    assert found["outcomes"][at("rebound.example", "/first")] == "200"
     assert found["lookups"].count("rebound.example") == 2  # one for each connection, none between check and connection
     refused = "IgnoreRequest: address not public: rebound.example has the address 127.0.0.1"
-    assert found["told"][at("rebound.example", "/second")] == refused
+    assert found["outcomes"][at("rebound.example", "/second")] == refused
 
 
 def test_a_refused_name_may_become_public() -> None:
-    assert lured()["told"][at("healed.example", "/first")].startswith("IgnoreRequest: address not public")
-    assert lured()["told"][at("healed.example", "/second")] == "200"
+    assert lured()["outcomes"][at("healed.example", "/first")].startswith("IgnoreRequest: address not public")
+    assert lured()["outcomes"][at("healed.example", "/second")] == "200"
 
 
 @pytest.mark.parametrize(
@@ -260,43 +260,45 @@ def test_a_refused_name_may_become_public() -> None:
         (at("[::1]"), "address not public"),
     ],
 )
-def test_a_url_that_is_not_of_the_web_is_refused(url: str, reason: str) -> None:
-    assert lured()["told"][url].startswith(f"IgnoreRequest: {reason}: ")
+def test_a_url_outside_the_web_is_refused(url: str, reason: str) -> None:
+    assert lured()["outcomes"][url].startswith(f"IgnoreRequest: {reason}: ")
 
 
-def test_a_name_without_an_answer_is_not_called_refused() -> None:
-    assert lured()["told"][at("unknown.example")].startswith("CannotResolveHostError: ")
+def test_a_name_that_cannot_be_resolved_does_not_count_as_refused() -> None:
+    assert lured()["outcomes"][at("unknown.example")].startswith("CannotResolveHostError: ")
 
 
 def test_a_lookup_that_takes_too_long_is_given_up() -> None:
     found = crawled(at("slow.example"), DNS_TIMEOUT=0.2, RETRY_ENABLED=False)
-    assert found["told"][at("slow.example")].startswith("CannotResolveHostError: ")
+    assert found["outcomes"][at("slow.example")].startswith("CannotResolveHostError: ")
     assert "recrawl/refused" not in found["stats"]  # it would have been, had its answer been waited for
 
 
 def test_refusals_are_counted_and_not_tried_again() -> None:
     stats = lured()["stats"]
-    assert stats["recrawl/refused"] == sum(told.startswith("IgnoreRequest") for told in lured()["told"].values())
+    assert stats["recrawl/refused"] == sum(
+        outcome.startswith("IgnoreRequest") for outcome in lured()["outcomes"].values()
+    )
     assert stats["recrawl/refused/not http or https"] == 2
     assert stats["recrawl/refused"] == sum(n for key, n in stats.items() if key.startswith("recrawl/refused/"))
     assert stats["retry/count"] == 1  # unknown.example
 
 
-def test_a_name_with_foreign_letters_is_looked_up_as_the_url_says() -> None:
+def test_an_international_name_is_looked_up_as_the_url_spells_it() -> None:
     names = set(lured()["lookups"])
     assert names >= {"xn--bcher-kva.example", "xn--fa-hia.example"}
-    assert lured()["told"][at("xn--fa-hia.example")] == "200"
+    assert lured()["outcomes"][at("xn--fa-hia.example")] == "200"
 
 
 def test_older_ways_to_resolve_a_name_are_checked_too() -> None:
-    told = lured()["told"]
-    assert (told["site.example"], told["both.example"]) == (OUTSIDE, OUTSIDE)
-    assert told["inside.example"] == told["mixed6.example"] == "DNSLookupError"
+    outcomes = lured()["outcomes"]
+    assert (outcomes["site.example"], outcomes["both.example"]) == (OUTSIDE, OUTSIDE)
+    assert outcomes["inside.example"] == outcomes["mixed6.example"] == "DNSLookupError"
 
 
-def test_a_checked_answer_is_used_again_for_a_while() -> None:
-    found = crawled(at("rebound.example", "/first"), REMEMBERED=60)
-    assert found["told"][at("rebound.example", "/second")] == "200"
+def test_checked_addresses_are_cached_for_a_while() -> None:
+    found = crawled(at("rebound.example", "/first"), CACHE_SECONDS=60)
+    assert found["outcomes"][at("rebound.example", "/second")] == "200"
     assert (found["lookups"], found["outside"], found["inside"]) == (["rebound.example"], ["/first", "/second"], [])
 
 
@@ -306,8 +308,10 @@ REAL = "recrawl.crawl.resolver.PublicOnlyResolver"
 def test_the_resolver_alone_refuses_addresses() -> None:
     hosts = ["127.0.0.1", "127.1", "0x7f000001", "[::ffff:127.0.0.1]", "localhost", "127.0.0.2"]
     found = crawled(*map(at, hosts), guarded=False, TWISTED_DNS_RESOLVER=REAL, RETRY_ENABLED=False)
-    assert len(found["told"]) == len(hosts)
-    assert all(told.startswith("CannotResolveHostError") for told in found["told"].values()), found["told"]
+    assert len(found["outcomes"]) == len(hosts)
+    assert all(outcome.startswith("CannotResolveHostError") for outcome in found["outcomes"].values()), found[
+        "outcomes"
+    ]
     assert found["inside"] == found["outside"] == []
 
 
@@ -315,19 +319,20 @@ def test_loopback_is_fetched_where_it_is_allowed() -> None:
     found = crawled(at("127.0.0.1"), at("localhost", "/name"), at("[::ffff:127.0.0.1]"), TWISTED_DNS_RESOLVER=REAL,
                     RECRAWL_ALLOW_LOOPBACK=True)  # fmt: skip
     assert sorted(found["inside"]) == ["/", "/name"]
-    assert found["told"][at("[::ffff:127.0.0.1]")].startswith("IgnoreRequest: address not public")
+    assert found["outcomes"][at("[::ffff:127.0.0.1]")].startswith("IgnoreRequest: address not public")
 
 
 def test_without_the_resolver_nothing_is_fetched() -> None:
     found = crawled(at("site.example"), TWISTED_DNS_RESOLVER="scrapy.resolver.CachingThreadedResolver")
     assert (
-        found["told"][at("site.example")] == f"IgnoreRequest: addresses unchecked: set TWISTED_DNS_RESOLVER to '{REAL}'"
+        found["outcomes"][at("site.example")]
+        == f"IgnoreRequest: addresses unchecked: set TWISTED_DNS_RESOLVER to '{REAL}'"
     )
 
 
 def test_a_proxy_that_would_look_up_names_unchecked_is_refused() -> None:
     found = crawled(at("site.example"), env={"http_proxy": "http://127.0.0.2:9"})
-    assert found["told"][at("site.example")].startswith("IgnoreRequest: proxy: ")
+    assert found["outcomes"][at("site.example")].startswith("IgnoreRequest: proxy: ")
     assert found["stats"]["recrawl/refused/proxy"] == 1
 
 

@@ -8,11 +8,12 @@ import orjson
 import pytest
 
 from recrawl.crawl.planned import Planned, finished, planned, read_plan
-from recrawl.crawl.settings import BadSetting, Options
+from recrawl.crawl.settings import CrawlOptions
+from recrawl.errors import BadOption
 from recrawl.crawl.unfinished import PLAN
 from recrawl.errors import BadSource
 from recrawl.history import History
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 NOW = MONDAY + timedelta(days=10)
@@ -31,8 +32,8 @@ def made(folder: Path, status: int = 200) -> History:
     return history
 
 
-def options(**given: Any) -> Options:
-    return Options(history="h", hints=False, **{"budget": "50%", **given})
+def options(**given: Any) -> CrawlOptions:
+    return CrawlOptions(history="h", hints=False, **{"budget": "50%", **given})
 
 
 def plan(history: History, notes: list[str] | None = None, **given: Any) -> Planned:
@@ -229,5 +230,5 @@ def test_a_plan_that_is_not_there_is_refused_with_its_name(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("budget", ["0", "0%", "-5", "1.5", "ten", "", "%", "10%%", "1e3", "٣", "10 pages", "nan"])
 def test_a_budget_that_is_none_is_refused(budget: str) -> None:
-    with pytest.raises(BadSetting, match="RECRAWL_BUDGET"):
-        Options(budget=budget)
+    with pytest.raises(BadOption, match="RECRAWL_BUDGET"):
+        CrawlOptions(budget=budget)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from crawl.crawling import NO_ANSWER, Sites, crawled, visits
 from recrawl.crawl import robots as robots_module
-from recrawl.crawl.page_request import Ended
-from recrawl.crawl.robots import MAX_AGE, MAX_AGE_UNREACHABLE, MAX_BYTES, Robots, Rules, product, rules_from
-from recrawl.synth.living_http import Answer, Fault
+from recrawl.crawl.page_request import CrawlEnded
+from recrawl.crawl.robots import MAX_AGE, MAX_AGE_UNREACHABLE, MAX_BYTES, Robots, Rules, product_token, rules_from
+from recrawl.synth.living.http import Fault, HttpResponse
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -34,12 +34,12 @@ def allows(text: str | bytes, path: str, agent: str = "Webwatch", status: int = 
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451])
-def test_where_there_is_no_file_all_is_allowed(status: int) -> None:
+def test_without_a_file_everything_is_allowed(status: int) -> None:
     assert allows("User-agent: *\nDisallow: /", "/a", status=status)
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 502, 503, 504, 599])
-def test_where_the_file_cannot_be_reached_nothing_is_allowed(status: int) -> None:
+def test_if_the_file_is_unreachable_nothing_is_allowed(status: int) -> None:
     assert not allows("User-agent: *\nAllow: /", "/a", status=status)
     assert rules("", status).why == f"robots.txt cannot be reached: {status or 'no answer'}"
 
@@ -92,7 +92,7 @@ def test_rules_mean_what_the_standard_says(lines: str, path: str, allowed: bool)
         ("News-Bot", "/news", False), ("Bot", "/news", True), ("Bot", "/all", False), ("Webwatch", "/again", False),
     ],
 )  # fmt: skip
-def test_a_group_is_meant_for_the_product_token_that_it_names(agent: str, path: str, allowed: bool) -> None:
+def test_a_group_applies_to_the_product_token_that_it_names(agent: str, path: str, allowed: bool) -> None:
     text = (
         "User-agent: *\nDisallow: /all\n\nUser-agent: other\nUser-agent: Webwatch/2.1 (and more)\nDisallow: /ours\n"
         "User-agent: news-bot\nDisallow: /news\n\nUser-agent: WEBWATCH\nDisallow: /again\n"
@@ -100,9 +100,9 @@ def test_a_group_is_meant_for_the_product_token_that_it_names(agent: str, path: 
     assert allows(text, path, agent) is allowed
 
 
-def test_where_no_group_is_meant_all_is_allowed() -> None:
+def test_if_no_group_applies_everything_is_allowed() -> None:
     assert allows("User-agent: other\nDisallow: /\n", "/a")
-    assert allows("Disallow: /\n", "/a")  # for nobody
+    assert allows("Disallow: /\n", "/a")  # applies to no agent
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_where_no_group_is_meant_all_is_allowed() -> None:
         b"<html>what?\nSitemap\n:::\nUser-agent: *\nDisallow: /a\n",
     ],
 )
-def test_marks_and_wrong_encodings_hide_no_rule(body: bytes) -> None:
+def test_byte_order_marks_and_wrong_encodings_hide_no_rule(body: bytes) -> None:
     assert not allows(body, "/a")
     assert allows(body, "/b")
 
 
-def test_of_a_file_that_is_too_long_the_first_500_kb_count_in_whole_lines() -> None:
+def test_of_a_long_file_the_first_500_kb_count_in_whole_lines() -> None:
     head = "User-agent: *\nDisallow: /first\n"
     filler = "# and so on\n" * ((600 << 10) // 12)
     assert not allows(head + filler, "/first")
@@ -131,7 +131,7 @@ def test_of_a_file_that_is_too_long_the_first_500_kb_count_in_whole_lines() -> N
     assert len(cut) > MAX_BYTES
 
 
-def test_many_stars_take_no_time() -> None:
+def test_many_wildcards_cost_no_time() -> None:
     assert allows("User-agent: *\nDisallow: /" + "*a" * 500 + "*b$", "/" + "a" * 2000)
 
 
@@ -143,7 +143,7 @@ def test_a_delay_is_a_number_of_seconds_or_none(text: str, seconds: float) -> No
 
 
 @given(st.binary(max_size=300))
-def test_no_file_is_too_strange_to_be_read(body: bytes) -> None:
+def test_every_file_can_be_read(body: bytes) -> None:
     found = rules(body)
     assert found.allows("https://e.org/robots.txt", "Webwatch")
     assert found.allows("https://e.org/a", "Webwatch") in (True, False)
@@ -155,7 +155,7 @@ def test_no_file_is_too_strange_to_be_read(body: bytes) -> None:
     [("Webwatch/2.1 (+https://e.org)", "Webwatch"), ("Webwatch", "Webwatch"), ("", "*"), (" a b/1", "a")],
 )
 def test_the_product_token_is_the_first_word(agent: str, token: str) -> None:
-    assert product(agent) == token
+    assert product_token(agent) == token
 
 
 # -- in a crawl -------------------------------------------------------------------------------------------------------
@@ -163,21 +163,21 @@ def test_the_product_token_is_the_first_word(agent: str, token: str) -> None:
 FORBID = b"User-agent: *\nDisallow: /no"
 PLAIN = {"Content-Type": "text/plain"}
 SITES: dict[str, dict[str, Any]] = {
-    "forbids": {"/robots.txt": Answer(200, FORBID, PLAIN), "/sends-on": Answer(302, headers={"Location": "/no/way"})},
+    "forbids": {"/robots.txt": HttpResponse(200, FORBID, PLAIN), "/sends-on": HttpResponse(302, headers={"Location": "/no/way"})},
     "has none": {},
-    "is down": {"/robots.txt": Answer(503, FORBID, PLAIN | {"Retry-After": "0"})},
-    "throttles": {"/robots.txt": Answer(429, FORBID, PLAIN | {"Retry-After": "0"})},
-    "resets": {"/robots.txt": Answer(200, FORBID * 10, PLAIN, Fault.RESET)},
-    "is cut short": {"/robots.txt": Answer(200, FORBID * 10, PLAIN, Fault.SHORT)},
+    "is down": {"/robots.txt": HttpResponse(503, FORBID, PLAIN | {"Retry-After": "0"})},
+    "throttles": {"/robots.txt": HttpResponse(429, FORBID, PLAIN | {"Retry-After": "0"})},
+    "resets": {"/robots.txt": HttpResponse(200, FORBID * 10, PLAIN, Fault.RESET)},
+    "is cut short": {"/robots.txt": HttpResponse(200, FORBID * 10, PLAIN, Fault.SHORT)},
     "stalls": {"/robots.txt": NO_ANSWER},
     "sends on": {
-        "/robots.txt": Answer(301, headers={"Location": "/2"}), "/2": Answer(302, headers={"Location": "/3"}),
-        "/3": Answer(200, FORBID, PLAIN),
+        "/robots.txt": HttpResponse(301, headers={"Location": "/2"}), "/2": HttpResponse(302, headers={"Location": "/3"}),
+        "/3": HttpResponse(200, FORBID, PLAIN),
     },
-    "sends round": {"/robots.txt": Answer(302, headers={"Location": "/robots.txt"})},
-    "sends inside": {"/robots.txt": Answer(302, headers={"Location": "http://169.254.169.254/"})},
-    "is slow": {"/robots.txt": Answer(200, FORBID + b"\nCrawl-delay: 0.3\n", PLAIN)},
-    "packs": {"/robots.txt": Answer(200, b"\x1f\x8b rubbish", PLAIN | {"Content-Encoding": "gzip"})},
+    "sends round": {"/robots.txt": HttpResponse(302, headers={"Location": "/robots.txt"})},
+    "sends inside": {"/robots.txt": HttpResponse(302, headers={"Location": "http://169.254.169.254/"})},
+    "is slow": {"/robots.txt": HttpResponse(200, FORBID + b"\nCrawl-delay: 0.3\n", PLAIN)},
+    "packs": {"/robots.txt": HttpResponse(200, b"\x1f\x8b rubbish", PLAIN | {"Content-Encoding": "gzip"})},
 }  # fmt: skip
 CLOSED = ("is down", "throttles", "resets", "is cut short", "stalls", "sends round", "sends inside", "packs")
 
@@ -206,7 +206,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     with Sites(*SITES.values()) as sites:
         paths = [*(f"/yes/{number}" for number in range(6)), "/no/0", "/no/1"]
         plan = [sites.url(path, site) for site in range(len(SITES)) for path in paths] + [sites.url("/sends-on")]
-        found = crawled(history, plan=plan, manners={"timeout": 1.5, "at_once": 100})
+        found = crawled(history, plan=plan, fetch={"timeout": 1.5, "concurrency": 100})
     return Done(sites, found, visits(history))
 
 
@@ -221,12 +221,12 @@ def test_a_redirect_to_what_is_forbidden_is_not_followed(done: Done) -> None:
     assert done.visits[done.sites.url("/no/way")] == [(0, "forbidden by robots.txt")]
 
 
-def test_where_there_is_none_all_is_fetched(done: Done) -> None:
+def test_without_robots_txt_everything_is_fetched(done: Done) -> None:
     assert len(done.asked("has none")) == 9
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_where_it_cannot_be_read_nothing_is_fetched(done: Done, name: str) -> None:
+def test_if_robots_txt_cannot_be_read_nothing_is_fetched(done: Done, name: str) -> None:
     assert set(done.asked(name)) == {"/robots.txt"}
     assert len(done.asked(name)) <= 2 or name == "sends round"
 
@@ -239,7 +239,7 @@ def test_where_it_cannot_be_read_nothing_is_fetched(done: Done, name: str) -> No
         ("sends round", "too many redirects: no robots.txt"), ("sends inside", "address not public: no robots.txt"),
     ],
 )  # fmt: skip
-def test_each_page_that_stays_away_says_why(done: Done, name: str, kind: str) -> None:
+def test_each_page_that_is_not_fetched_says_why(done: Done, name: str, kind: str) -> None:
     assert (done.note(name) or "").startswith(kind)
 
 
@@ -248,13 +248,13 @@ def test_redirects_lead_to_the_rules(done: Done) -> None:
     assert sum(path.startswith("/yes") for path in done.asked("sends on")) == 6
 
 
-def test_it_is_fetched_once_however_many_ask_at_once(done: Done) -> None:
+def test_robots_txt_is_fetched_once_for_concurrent_requests(done: Done) -> None:
     for name in ("forbids", "has none", "sends on", "is slow"):
         assert done.asked(name).count("/robots.txt") == 1
         assert done.asked(name)[0] == "/robots.txt"
 
 
-def test_the_delay_that_it_asks_for_is_kept(done: Done) -> None:
+def test_the_crawl_delay_is_kept(done: Done) -> None:
     gaps = done.sites.gaps(done.site("is slow"))
     assert len(gaps) == 6
     assert min(gaps) > 0.3 - 0.1  # a request may be on its way longer than the next
@@ -262,32 +262,32 @@ def test_the_delay_that_it_asks_for_is_kept(done: Done) -> None:
 
 
 def test_all_is_counted(done: Done) -> None:
-    told = done.found["told"]
+    summary = done.found["summary"]
     # Eight pages of each closed site, two of the others that can be read and forbid, and one redirect.
-    assert told["forbidden"] == len(CLOSED) * 8 + 3 * 2 + 1
-    assert told["failed"] == told["forbidden"]
-    assert told["written"] == told["visits"] == len(SITES) * 8 + 2
+    assert summary["forbidden"] == len(CLOSED) * 8 + 3 * 2 + 1
+    assert summary["failed"] == summary["forbidden"]
+    assert summary["written"] == summary["visits"] == len(SITES) * 8 + 2
     assert all(len(seen) == 1 for seen in done.visits.values())
 
 
 @pytest.mark.slow
-def test_it_is_read_again_after_a_day_and_where_it_was_unreachable_sooner(tmp_path: Path) -> None:
-    with Sites({}, {"/robots.txt": Answer(503)}) as sites:
+def test_robots_txt_is_read_again_after_a_day_and_sooner_if_it_was_unreachable(tmp_path: Path) -> None:
+    with Sites({}, {"/robots.txt": HttpResponse(503)}) as sites:
         plan = [sites.url("/a", 0), sites.url("/a", 1)]
         crawled(tmp_path / "h", plan=plan, cycles=4, hours=[0, 1, 23, 25], RETRY_TIMES=0)
         assert sites.asked(0) == ["/robots.txt", "/a", "/a", "/a", "/robots.txt", "/a"]
         assert sites.asked(1) == ["/robots.txt"] * 4
 
 
-def test_that_somebody_ended_the_crawl_says_nothing_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_crawl_says_nothing_about_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ended(*_: object) -> None:
-        raise Ended("the crawl was ended")
+        raise CrawlEnded("the crawl was ended")
 
     monkeypatch.setattr(robots_module, "download", ended)
     robots = object.__new__(Robots)
     robots.crawler, robots.agent, robots._asked, robots._slowed = SimpleNamespace(engine=None), "webwatch", {}, {}
     robots.session = SimpleNamespace(now=lambda: NOW, stats=SimpleNamespace(inc_value=lambda *_: None))  # type: ignore[assignment]
-    with pytest.raises(Ended):
+    with pytest.raises(CrawlEnded):
         asyncio.run(robots.rules("https://ended.org/a"))
     assert not any(origin == "https://ended.org" for origin, _ in Robots.kept)
     assert not robots._asked

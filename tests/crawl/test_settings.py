@@ -7,21 +7,22 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from recrawl.crawl.settings import BadSetting, Options
+from recrawl.crawl.settings import CrawlOptions
+from recrawl.errors import BadOption
 from recrawl.errors import RecrawlError
 
 
-def read(**given: Any) -> Options:
-    return Options.from_settings(Settings({f"RECRAWL_{name.upper()}": value for name, value in given.items()}))
+def read(**given: Any) -> CrawlOptions:
+    return CrawlOptions.from_settings(Settings({f"RECRAWL_{name.upper()}": value for name, value in given.items()}))
 
 
 def test_without_settings_all_is_as_documented() -> None:
-    assert read() == Options()
+    assert read() == CrawlOptions()
 
 
 def test_every_setting_is_told_with_its_default() -> None:
-    table = Options.table()
-    assert [name for name, _, _ in table] == [f"RECRAWL_{one.name.upper()}" for one in fields(Options)]
+    table = CrawlOptions.table()
+    assert [name for name, _, _ in table] == [f"RECRAWL_{one.name.upper()}" for one in fields(CrawlOptions)]
     assert all(told.endswith(".") for _, _, told in table)
     assert ("RECRAWL_BUDGET", "'10%'") in [row[:2] for row in table]
 
@@ -56,7 +57,7 @@ def test_texts_of_the_command_line_become_what_they_stand_for(name: str, text: A
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: Any) -> None:
-    with pytest.raises(BadSetting, match=f"RECRAWL_{name.upper()}"):
+    with pytest.raises(BadOption, match=f"RECRAWL_{name.upper()}"):
         read(**{name: value})
 
 

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.crawl.sitemaps import MAX_ENTRIES, Sitemap, read_sitemap, w3c_time
-from recrawl.crawl.xml import BadXml, Document, texts
-from recrawl.urls import canonical
+from recrawl.crawl.xml import Document, texts
+from recrawl.errors import BadXml
+from recrawl.web.urls import canonical
 
 AT = "https://e.org/sitemap.xml"
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
@@ -88,7 +89,7 @@ def test_a_date_that_python_writes_is_read_back(time: datetime) -> None:
         ("1970-01-01", "date before the web"),
     ],
 )
-def test_a_date_that_cannot_be_true_is_counted_and_the_page_kept(text: str, reason: str) -> None:
+def test_an_implausible_date_is_counted_and_the_page_kept(text: str, reason: str) -> None:
     sitemap = read(urlset(url("https://e.org/", text)))
     assert sitemap.entries[0].changed_at is None
     assert sitemap.skipped == {reason: 1}
@@ -116,7 +117,7 @@ def test_neighbours_on_a_shared_domain_are_other_sites() -> None:
     assert found(read_sitemap(body, "https://a.github.io/sitemap.xml")) == ["https://a.github.io/x"]
 
 
-def test_a_sitemap_that_a_robots_txt_names_speaks_for_the_site_of_the_robots_txt() -> None:
+def test_a_sitemap_that_robots_txt_names_counts_for_the_site_of_the_robots_txt() -> None:
     body = urlset(url("https://f.org/"), url("https://e.org/"))
     assert found(read(body, named_by="https://www.f.org/robots.txt")) == ["https://f.org/"]
 
@@ -179,7 +180,7 @@ def test_entries_without_a_usable_url_are_counted() -> None:
     assert read(urlset(*bodies)).skipped == {"without a URL": 2, "not a URL": 3, "URL over 2,083 characters": 1}
 
 
-def test_a_list_with_one_url_a_line_is_a_sitemap() -> None:
+def test_a_list_with_one_url_per_line_is_a_sitemap() -> None:
     sitemap = read("\ufeffhttps://e.org/a\r\n\r\nhttps://e.org/b\rhttps://f.org/\nnonsense\n")
     assert found(sitemap) == ["https://e.org/a", "https://e.org/b"]
     assert sitemap.skipped == {"of another site": 1, "not a URL": 1}
@@ -214,7 +215,7 @@ def test_a_list_that_is_cut_does_not_end_with_half_a_url() -> None:
     packed = gzip.compress(b"https://e.org/a\nhttps://e.org/bcdefgh\nhttps://e.org/x", compresslevel=0)
     sitemap = read(packed[: packed.index(b"defgh")])
     assert found(sitemap) == ["https://e.org/a"]
-    assert sitemap.fault == "its gzip packing is broken or breaks off"
+    assert sitemap.fault == "its gzip compression is damaged or incomplete"
 
 
 def bomb(size: int, head: bytes = b"") -> bytes:
@@ -234,21 +235,21 @@ def test_a_gzip_bomb_stops_at_the_limit() -> None:
     assert document.fault == "it is longer than 1,048,576 bytes"
 
 
-def test_what_stands_before_the_limit_of_a_bomb_is_handed_on() -> None:
+def test_entries_before_the_limit_of_a_gzip_bomb_are_returned() -> None:
     sitemap = read(bomb(60 << 20, urlset(url("https://e.org/a"))[:-9].encode()))
     assert found(sitemap) == ["https://e.org/a"]
     assert sitemap.fault == "it is longer than 52,428,800 bytes"
 
 
-def test_gzip_in_several_members_with_something_behind_them_is_unpacked() -> None:
+def test_gzip_with_several_members_and_trailing_data_is_decompressed() -> None:
     body = urlset(url("https://e.org/a")).encode()
     assert found(read(gzip.compress(body[:20]) + gzip.compress(body[20:]) + b"behind")) == ["https://e.org/a"]
 
 
 @pytest.mark.parametrize("length", [1, 5, 30, 60, 100])
-def test_a_packed_file_that_breaks_off_is_a_fault_and_no_crash(length: int) -> None:
+def test_a_truncated_gzip_file_is_a_fault_but_no_crash(length: int) -> None:
     packed = gzip.compress(urlset(*(url(f"https://e.org/{n * 7919}") for n in range(99))).encode())
-    with pytest.raises(BadXml, match=r"packing|neither"):
+    with pytest.raises(BadXml, match=r"compression|neither"):
         read(packed[:length])
 
 
@@ -276,13 +277,13 @@ def test_a_full_sitemap_takes_little_memory() -> None:
 # -- attacks ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_billion_laughs_are_not_heard() -> None:
+def test_a_billion_laughs_are_not_expanded() -> None:
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     body = f'<!DOCTYPE urlset [<!ENTITY l0 "lol">{laughs}]>' + urlset(url("https://e.org/&l9;"), url("https://e.org/b"))
     assert found(read(body)) == ["https://e.org/&l9;", "https://e.org/b"]
 
 
-def test_laughs_in_attributes_and_their_defaults_are_not_heard() -> None:
+def test_entities_in_attributes_and_their_defaults_are_not_expanded() -> None:
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     body = f'<!DOCTYPE urlset [<!ENTITY l0 "lol">{laughs}<!ATTLIST url x CDATA "&l9;">]>' + urlset(
         '<url x="&l9;"><loc>https://e.org/a</loc></url>'
@@ -299,14 +300,14 @@ def test_one_long_entity_named_many_times_does_not_blow_up() -> None:
     assert sitemap.skipped == {"URL over 2,083 characters": 1}
 
 
-def test_laughs_in_parameter_entities_are_not_heard() -> None:
+def test_parameter_entities_are_not_expanded() -> None:
     laughs = "".join(f"<!ENTITY % l{n} '{f'&#37;l{n - 1};' * 10}'>" for n in range(1, 10))
     body = f"<!DOCTYPE urlset [<!ENTITY % l0 '<!ENTITY x \"\">'>{laughs}%l9;]>" + urlset(url("https://e.org/a"))
     with pytest.raises(BadXml, match=r"No sitemap at https://e.org/sitemap.xml: "):
         read(body)
 
 
-@pytest.mark.timeout(30)  # whoever opens the pipe waits for a writer that never comes
+@pytest.mark.timeout(30)  # opening the pipe would wait for ever for a writer
 @pytest.mark.parametrize(
     "head",
     [
@@ -326,11 +327,11 @@ def test_no_other_file_is_opened(tmp_path: Path, head: str) -> None:
 
 @pytest.mark.timeout(60)  # a time that grows with the square of the openings would be an hour
 @pytest.mark.parametrize("opening", ["<![CDATA[", "<!--", "&", "&#", "<x ", "<x b<x ", "<x a='", "<x:", "<?x ", "<!"])
-def test_many_openings_that_are_never_closed_cost_no_more_than_their_bytes(opening: str) -> None:
+def test_many_tags_that_are_never_closed_cost_time_proportional_to_their_bytes(opening: str) -> None:
     assert found(read(urlset(url("https://e.org/a"), opening * 200_000))) == ["https://e.org/a"]
 
 
-def test_ampersands_without_end_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_ampersands_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recrawl.crawl.xml.MAX_REFERENCES", 1000)
     sitemap = read(urlset(url("https://e.org/a?b&c"), "&" * 1000, url("https://e.org/b")))
     assert (found(sitemap), sitemap.fault) == (["https://e.org/a?b&c"], "it has more than 1,000 ampersands")
@@ -339,7 +340,7 @@ def test_ampersands_without_end_are_cut(monkeypatch: pytest.MonkeyPatch) -> None
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_breaks_off_anywhere_gives_its_whole_entries_and_a_fault() -> None:
+def test_a_file_truncated_anywhere_gives_its_complete_entries_and_a_fault() -> None:
     body = urlset(url("https://e.org/a"), url("https://e.org/bcd", "2025-05-05")).encode()
     first = body.index(b"</url>") + len(b"</url>")
     for length in range(first, len(body)):
@@ -353,38 +354,38 @@ def sitemap_elements(body: bytes) -> int:
     return len(re.findall(rb"<[a-z][^>]*>", body))
 
 
-def test_a_fault_in_the_middle_leaves_what_stands_before_it_and_is_told_with_its_line() -> None:
+def test_a_fault_in_the_middle_keeps_what_is_before_it_and_is_reported_with_its_line() -> None:
     sitemap = read(urlset(url("https://e.org/a"), "\n\n<url lang=de></url>", url("https://e.org/b")))
     assert found(sitemap) == ["https://e.org/a"]
     assert sitemap.fault
     assert sitemap.fault.startswith("XML fault in line 3: ")
 
 
-def test_an_end_tag_too_many_is_told_as_a_fault() -> None:
+def test_an_extra_end_tag_is_reported_as_a_fault() -> None:
     sitemap = read(urlset(url("https://e.org/a"), "</x>", url("https://e.org/b")))
     assert sitemap.fault
     assert "XML fault in line 1: Opening and ending tag mismatch" in sitemap.fault
 
 
-def test_what_stands_behind_the_end_is_no_fault() -> None:
+def test_data_after_the_end_is_not_a_fault() -> None:
     sitemap = read(urlset(url("https://e.org/a")) + "\n<script>1</script> & more")
     assert (found(sitemap), sitemap.fault) == (["https://e.org/a"], None)
 
 
-def test_bare_ampersands_and_brackets_and_control_characters_are_read_over() -> None:
+def test_bare_ampersands_brackets_and_control_characters_are_repaired() -> None:
     sitemap = read(
         urlset(url("https://e.org/?a=1&b=2&copy=3&amp;d=4"), url("https://e.org/\x0bx\x00&#11;&#65;&eacute;&LT;<"))
     )
     assert found(sitemap) == ["https://e.org/?a=1&b=2&copy=3&d=4", "https://e.org/xA%C3%A9%3C%3C"]
 
 
-def test_cdata_and_comments_are_read_as_they_stand() -> None:
+def test_cdata_and_comments_are_read_literally() -> None:
     sitemap = read(urlset(url("<![CDATA[https://e.org/?a=1&b=2&amp;c]]>"), url("https://e.org/<!-- & <url> -->x")))
     assert found(sitemap) == ["https://e.org/?a=1&amp;c&b=2", "https://e.org/x"]
 
 
 @pytest.mark.parametrize("mark", ["\ufeff", "\n \t", "\ufeff\n", ""])
-def test_what_stands_before_the_declaration_does_not_matter(mark: str) -> None:
+def test_data_before_the_declaration_does_not_matter(mark: str) -> None:
     assert found(read(mark + "<?xml version='1.0' encoding='utf-8'?>" + urlset(url("https://e.org/")))) == [
         "https://e.org/"
     ]
@@ -413,13 +414,13 @@ def test_what_stands_before_the_declaration_does_not_matter(mark: str) -> None:
         ("gbk", "utf-8", None),
     ],
 )
-def test_a_charset_is_found_whatever_the_labels_say(declared: str | None, used: str, charset: str | None) -> None:
+def test_the_charset_is_detected_whatever_the_labels_say(declared: str | None, used: str, charset: str | None) -> None:
     head = f"<?xml version='1.0' encoding='{declared}'?>" if declared else ""
     body = (head + urlset(url("https://e.org/été"))).encode(used)
     assert found(read(body, charset=charset)) == ["https://e.org/%C3%A9t%C3%A9"]
 
 
-def test_the_http_header_is_asked_where_the_declaration_lies() -> None:
+def test_the_http_header_counts_if_the_declaration_is_wrong() -> None:
     body = ("<?xml version='1.0' encoding='utf-8'?>" + urlset(url("https://e.org/мир"))).encode("cp1251")
     assert found(read(body, charset="windows-1251")) == [canonical("https://e.org/мир")]
 
@@ -443,13 +444,13 @@ def test_a_character_cut_off_at_the_end_does_not_change_the_charset() -> None:
         (b"<!-- nothing", "it has no elements"),
     ],
 )
-def test_a_file_that_is_no_sitemap_is_refused_with_a_reason(body: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_sitemap_is_refused_with_a_reason(body: bytes, reason: str) -> None:
     with pytest.raises(BadXml) as refused:
         read(body)
     assert str(refused.value) == f"No sitemap at https://e.org/sitemap.xml: {reason}."
 
 
-def test_a_sitemap_without_entries_is_no_fault() -> None:
+def test_a_sitemap_without_entries_is_not_a_fault() -> None:
     assert read("<urlset/>") == Sitemap([], [], read("<urlset/>").skipped)
 
 

@@ -84,7 +84,7 @@ def the_plans_are_scored_and_the_next_one_can_be_learnt(found: dict[str, Any], f
 
 
 def test_the_loop_closes(found: dict[str, Any], folder: Path) -> None:
-    """One test, since its cycles take a while and every process that runs a part of them would make them anew."""
+    """One test, because its cycles take a while and every test process would have to repeat them."""
     a_learned_plan_finds_half_as_many_links_again_as_round_robin(found)
     conditional_requests_save_what_did_not_change(found)
     no_host_gets_more_than_its_rate_and_nothing_forbidden_is_fetched(found)

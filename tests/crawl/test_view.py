@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
-from recrawl.crawl.view import View, failures, told
+from recrawl.crawl.view import CrawlView, crawl_summary, most_common
 
 STATS: dict[str, Any] = {
     "recrawl/planned": 40,
@@ -21,7 +21,7 @@ STATS: dict[str, Any] = {
 def shown(terminal: bool, quiet: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=110)
-    with View(console, quiet) as view:
+    with CrawlView(console, quiet) as view:
         view.begin(0)
         view.watch(SimpleNamespace(stats=SimpleNamespace(get_stats=lambda: STATS)))
         assert view.render() is not None
@@ -40,41 +40,41 @@ def test_a_crawler_that_has_no_stats_yet_is_shown_as_zeros() -> None:
         def stats(self) -> Any:
             raise RuntimeError("Crawler.stats is not set yet")
 
-    view = View(Console(file=io.StringIO()))
+    view = CrawlView(Console(file=io.StringIO()))
     view.watch(NotYet())
     assert "0 fetched" in rendered(view)
 
 
-def test_the_view_tells_when_the_next_cycle_begins_and_that_a_crawl_is_ending() -> None:
-    view = View(Console(file=io.StringIO()))
+def test_the_view_says_when_the_next_cycle_begins_and_that_a_crawl_is_stopping() -> None:
+    view = CrawlView(Console(file=io.StringIO()))
     view.watch(SimpleNamespace(crawling=False, stats=SimpleNamespace(get_stats=lambda: STATS)))
-    assert "Ctrl-C again ends at once" in rendered(view)
+    assert "press Ctrl-C again to stop at once" in rendered(view)
     view.wait(90)
-    assert "the next cycle begins in 90 s" in rendered(view)
+    assert "next cycle in 90 s" in rendered(view)
     view.begin(1)
     assert "next cycle" not in rendered(view)
 
 
-def rendered(view: View) -> str:
+def rendered(view: CrawlView) -> str:
     console = Console(file=io.StringIO(), width=150)
     with console.capture() as captured:
         console.print(view.render())
     return captured.get()
 
 
-def test_a_file_and_a_machine_get_no_live_view() -> None:
+def test_there_is_no_live_view_in_files_and_with_json() -> None:
     assert shown(terminal=False) == ""
     assert shown(terminal=True, quiet=True) == ""
 
 
-def test_the_commonest_failures_come_first() -> None:
+def test_the_most_common_failures_come_first() -> None:
     kinds = {f"recrawl/failed/kind {i}": i for i in range(1, 9)}
-    text = failures(STATS | kinds)
+    text = most_common(crawl_summary(STATS | kinds)["failures"])
     assert text.startswith("8 kind 8, 7 kind 7")
     assert text.endswith("and 4 other kinds")
 
 
-def test_a_crawl_that_did_nothing_is_told_as_zeros() -> None:
-    found = told({})
-    assert found["visits"] == found["new_links"] == 0
-    assert found["ended"] == "running"
+def test_the_summary_of_a_crawl_that_did_nothing_has_zeros() -> None:
+    summary = crawl_summary({})
+    assert summary["visits"] == summary["new_links"] == 0
+    assert summary["ended"] == "running"

@@ -23,7 +23,7 @@ from making import imported, links, urls
 from recrawl.crawl.warc import WarcWriter
 from recrawl.errors import BadRecord
 from recrawl.sources import warc
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 HTML = b"<title>T</title><p>words <a href='/x'>link</a>"
@@ -90,7 +90,7 @@ def test_a_response_and_its_request_are_read_by_warcio(writer: WarcWriter) -> No
     assert concurrent.startswith("<urn:uuid:")
 
 
-def test_every_record_is_a_gzip_member_of_its_own(writer: WarcWriter) -> None:
+def test_every_record_is_its_own_gzip_member(writer: WarcWriter) -> None:
     write(writer, request=REQUEST)
     (path,) = files(writer)
     data = path.read_bytes()
@@ -129,19 +129,24 @@ def test_the_import_reads_what_was_written(writer: WarcWriter, tmp_path: Path) -
     assert links(history)["https://e.org/page"] == ["https://e.org/x"]
 
 
-def test_a_not_modified_answer_is_a_revisit(writer: WarcWriter) -> None:
+def test_a_response_with_status_304_is_a_revisit(writer: WarcWriter) -> None:
     write(writer)
     later = AT + timedelta(days=1)
     digest = "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
     writer.not_modified(
-        "https://e.org/page", later, [(b"ETag", b'"1"'), (b"Content-Length", b"99")], AT, REQUEST, payload_digest=digest
+        "https://e.org/page",
+        later,
+        headers=[(b"ETag", b'"1"'), (b"Content-Length", b"99")],
+        refers_to_at=AT,
+        request=REQUEST,
+        payload_digest=digest,
     )
     _, (revisit, body), (request, _) = written(writer)
-    told = revisit.rec_headers
+    headers = revisit.rec_headers
     assert (revisit.rec_type, body, request.rec_type) == ("revisit", b"", "request")
-    assert told.get_header("WARC-Profile") == "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-    assert told.get_header("WARC-Refers-To-Date") == "2026-01-02T03:04:05.678901Z"
-    assert told.get_header("WARC-Refers-To-Target-URI") == "https://e.org/page"
+    assert headers.get_header("WARC-Profile") == "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    assert headers.get_header("WARC-Refers-To-Date") == "2026-01-02T03:04:05.678901Z"
+    assert headers.get_header("WARC-Refers-To-Target-URI") == "https://e.org/page"
     assert revisit.http_headers.get_statuscode() == "304"
     assert revisit.http_headers.get_header("Content-Length") == "99"
     (path,) = files(writer)
@@ -150,14 +155,14 @@ def test_a_not_modified_answer_is_a_revisit(writer: WarcWriter) -> None:
 
 
 def test_a_revisit_need_not_know_what_it_refers_to(writer: WarcWriter) -> None:
-    writer.not_modified("https://e.org/page", AT, [], None)
+    writer.not_modified("https://e.org/page", AT, headers=[])
     ((revisit, _),) = written(writer)
     assert revisit.rec_headers.get_header("WARC-Refers-To-Date") is None
     (path,) = files(writer)
     assert [visit.status for visit in visits(path.read_bytes())] == [304]
 
 
-def test_a_body_that_is_cut_off_says_so(writer: WarcWriter) -> None:
+def test_a_truncated_body_is_marked(writer: WarcWriter) -> None:
     write(writer, truncated="length")
     ((response, _),) = written(writer)
     assert response.rec_headers.get_header("WARC-Truncated") == "length"
@@ -165,13 +170,13 @@ def test_a_body_that_is_cut_off_says_so(writer: WarcWriter) -> None:
     assert [visit.note for visit in visits(path.read_bytes())] == ["truncated in the archive"]
 
 
-def test_an_unknown_reason_to_cut_off_is_an_error_and_writes_nothing(writer: WarcWriter) -> None:
+def test_an_unknown_reason_for_truncation_is_an_error_and_writes_nothing(writer: WarcWriter) -> None:
     with pytest.raises(ValueError, match="'size'; it must be None or one of length, time"):
         write(writer, truncated="size")
     assert not writer.folder.exists()
 
 
-def test_headers_stay_as_received_but_for_those_of_the_transfer(writer: WarcWriter) -> None:
+def test_headers_stay_as_received_except_those_of_the_transfer(writer: WarcWriter) -> None:
     sent = [
         (b"Server", b"x"),
         (b"content-length", b"3"),
@@ -291,14 +296,14 @@ def test_a_full_file_is_followed_by_the_next(tmp_path: Path) -> None:
     assert found == [f"https://e.org/{i}" for i in range(20)]
 
 
-def test_a_response_larger_than_a_file_has_one_for_itself(tmp_path: Path) -> None:
+def test_a_response_larger_than_the_limit_gets_its_own_file(tmp_path: Path) -> None:
     with WarcWriter(tmp_path, max_bytes=10) as writer:
         write(writer)
         write(writer)
     assert [len(records(path.read_bytes())) for path in sorted(tmp_path.iterdir())] == [2, 2]
 
 
-def test_writers_in_one_folder_do_not_meet(tmp_path: Path) -> None:
+def test_two_writers_in_one_folder_use_different_files(tmp_path: Path) -> None:
     for _ in range(2):
         with WarcWriter(tmp_path) as first, WarcWriter(tmp_path) as second:
             write(first)
@@ -326,7 +331,8 @@ from pathlib import Path
 from recrawl.crawl.warc import WarcWriter
 writer, i = WarcWriter(Path(sys.argv[1])), 0
 while True:
-    writer.response(f"https://e.org/{i}", datetime.now(UTC), 200, "OK", [], os.urandom(20_000))
+    body = os.urandom(20_000)
+    writer.response(f"https://e.org/{i}", datetime.now(UTC), status=200, reason="OK", headers=[], body=body)
     i += 1
     print(i, flush=True)
 """
@@ -335,13 +341,13 @@ while True:
 def test_a_killed_process_leaves_all_that_it_wrote(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    told = [int(process.stdout.readline()) for _ in range(20)]
+    acknowledged = [int(process.stdout.readline()) for _ in range(20)]
     process.send_signal(signal.SIGKILL)
-    told += [int(line) for line in process.stdout.read().splitlines()]
+    acknowledged += [int(line) for line in process.stdout.read().splitlines()]
     process.wait()
     (path,) = tmp_path.iterdir()
     found = [item.url for item in warc.read(path.open("rb")) if isinstance(item, Visit)]
-    assert found[: told[-1]] == [f"https://e.org/{i}" for i in range(told[-1])]
+    assert found[: acknowledged[-1]] == [f"https://e.org/{i}" for i in range(acknowledged[-1])]
 
 
 @contextmanager
@@ -368,7 +374,7 @@ def test_a_write_that_fails_is_an_error_and_leaves_the_file_readable(tmp_path: P
     assert [visit.url for visit in visits(path.read_bytes())] == ["https://e.org/1", "https://e.org/3"]
 
 
-def test_a_file_that_cannot_even_begin_is_not_left_behind(tmp_path: Path) -> None:
+def test_a_file_whose_first_record_fails_is_removed(tmp_path: Path) -> None:
     writer = WarcWriter(tmp_path)
     with files_no_larger_than(10), pytest.raises(OSError, match="too large"):
         write(writer)

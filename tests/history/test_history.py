@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import HistoryError, NotEnoughData
-from recrawl.history import BatchBuilder, History, page_story, summary
+from recrawl.history import BatchBuilder, History, summary
 from recrawl.history.hints import HINTS
+from recrawl.history.page_timeline import page_timeline
 from recrawl.history.store import _find
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = "https://e.org/"
@@ -207,14 +208,14 @@ def test_keys_are_found_as_in_a_dictionary(known: list[tuple[int, int]], asked: 
 
 def test_a_page_story_tells_what_came_and_what_left(history: History) -> None:
     history.add([visit(0, "a", "b"), visit(2, "b", "c", "d"), Visit(url=PAGE, at=day(3), status=503, note="busy")])
-    story = page_story(history, "HTTPS://e.org:443/#top", with_links=True)
+    story = page_timeline(history, "HTTPS://e.org:443/#top", with_links=True)
     assert [v.n_new_previous for v in story.visits] == [None, 2, None]
     assert [v.n_left for v in story.visits] == [None, 1, None]
     assert set(story.new_links[day(2).isoformat()]) == {"https://e.org/c", "https://e.org/d"}
     assert story.new_links_per_day == pytest.approx(2 / 3)
     assert story.visits[2].note == "busy"
     with pytest.raises(NotEnoughData, match="never visited"):
-        page_story(history, "https://e.org/other")
+        page_timeline(history, "https://e.org/other")
 
 
 def test_the_tables_are_plain_parquet_for_others(history: History) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from recrawl.history import BatchBuilder, LinkSets, count_new
 from recrawl.history.timeline import build, ordered
-from recrawl.urls import is_internal, page_id
-from recrawl.visits import Outcome, Visit
+from recrawl.web.urls import is_internal, page_id
+from recrawl.web.visit import Outcome, Visit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PAGES = [f"http://{host}.org/{i}" for host in "ab" for i in range(3)]

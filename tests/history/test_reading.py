@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.core.hashing import hash64
 from recrawl.errors import HistoryError
-from recrawl.hashing import hash64
 from recrawl.history import History
-from recrawl.history.names import Wanted, look_up
 from recrawl.history.row_groups import RowGroup, row_groups, side_by_side
 from recrawl.history.schema import LINK_SETS, URLS
 from recrawl.history.timeline import LinkSets
-from recrawl.visits import Visit
+from recrawl.history.url_lookup import Wanted, look_up
+from recrawl.web.visit import Visit
 
 IDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
 START = datetime(2026, 1, 1, tzinfo=UTC)

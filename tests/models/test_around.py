@@ -12,7 +12,7 @@ from recrawl.history import History
 from recrawl.models.around import BASES, STRENGTH
 from recrawl.models.predictor import Prediction, Recipe, predict, train
 from recrawl.models.reasons import reasons
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 ROUNDS = 9

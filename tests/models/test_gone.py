@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from recrawl.history import History
-from recrawl.models.gone import IMAGINED, Gone, gone_pages
+from recrawl.models.gone import IMAGINED, GonePages, gone_pages
 from recrawl.models.predictor import Recipe, predict, train
 from recrawl.models.reasons import reasons
-from recrawl.panel import build
-from recrawl.urls import page_id
-from recrawl.visits import Visit
+from recrawl.web.urls import page_id
+from recrawl.web.visit import Visit
+from recrawl.world.panel import build
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +37,7 @@ def history_of(folder: Path, stories: dict[str, list[int]]) -> History:
     return history
 
 
-def gone(history: History, until: int | None = None) -> tuple[dict[str, str], Gone]:
+def gone(history: History, until: int | None = None) -> tuple[dict[str, str], GonePages]:
     pages = history.timeline.pages
     found = gone_pages(history.timeline, pages, build(history, "1d", 0).rounds, until)
     names = [url.rpartition("/")[2] for url in history.urls_of(pages).to_pylist()]

@@ -13,11 +13,11 @@ import pytest
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.models import saved
-from recrawl.models.answers import Answer, agreed
+from recrawl.models.answers import Estimates, agreed
 from recrawl.models.around import BASES
 from recrawl.models.predictor import Predictor, Recipe, predict, train
 from recrawl.models.reasons import reasons
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SMALL = Recipe(links=("internal", "all"))
@@ -308,9 +308,9 @@ def test_new_links_of_all_kinds_are_never_fewer_than_those_of_one(tmp_path: Path
 
 
 def test_answers_are_raised_page_by_page() -> None:
-    def told(*numbers: float) -> Answer:
+    def told(*numbers: float) -> Estimates:
         values = np.array(numbers, np.float32)
-        return Answer(values, values / 10, values.astype(np.int64), values.astype(np.int64) + 2)
+        return Estimates(values, values / 10, values.astype(np.int64), values.astype(np.int64) + 2)
 
     answers = {"internal": told(1, 5), "external": told(2, 0), "all": told(4, 3)}
     whole = agreed(answers)["all"]

@@ -17,7 +17,7 @@ from recrawl.history import History
 from recrawl.models import saved
 from recrawl.models.learners import KINDS, LEARNERS, Learner
 from recrawl.models.predictor import Predictor, Recipe, predict, train
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 PAIRS = [(learner, kind) for learner in LEARNERS for kind in KINDS if kind in learner.kinds]
 START = datetime(2026, 1, 5, tzinfo=UTC)

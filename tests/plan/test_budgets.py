@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.plan.budgets import BadBudget, pages_of
+from recrawl.errors import BadBudget
+from recrawl.plan.budgets import pages_of
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6))

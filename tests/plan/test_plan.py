@@ -9,18 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from planning import explain, make, request
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.plan.default import FALLBACK, SHORT_FALLBACK, default_policy, recommend
-from recrawl.plan.explain import explain
 from recrawl.plan.formats import FORMATS, records
-from recrawl.plan.make import Request, chosen, make, matching, survey
+from recrawl.plan.planner import make_plan, matching
 from recrawl.plan.score import scores, store
+from recrawl.plan.survey import survey
 from recrawl.policies import named
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.policies.windowed_outdegree import WindowedOutdegree
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -65,7 +66,7 @@ def urls_of(plan: object) -> list[str]:
 
 
 def test_the_best_pages_come_first_and_pages_seen_once_before_them(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+    plan = make(history, WindowedOutdegree(), request(3), NOW)
     assert urls_of(plan) == ["e.org/once", "e.org/lively", "f.org/other"]
     assert plan.reason[1] == "8.0 new links a visit over the last 9 visits"
     assert plan.reason[0].startswith("visited once")
@@ -73,62 +74,62 @@ def test_the_best_pages_come_first_and_pages_seen_once_before_them(history: Hist
 
 
 def test_what_was_left_out_is_counted_by_cause(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(2, per_host=1, exclude=[page("slow")]), NOW)
+    plan = make(history, WindowedOutdegree(), request(2, per_host=1, exclude=[page("slow")]), NOW)
     assert urls_of(plan) == ["e.org/once", "f.org/other"]
     assert plan.left_out == {"below cut": 2, "host cap": 1, "gone": 1, "excluded": 1}
     assert sum(plan.left_out.values()) + len(plan) == plan.n_known == 7
 
 
 def test_gone_pages_come_back_only_when_asked_for(history: History) -> None:
-    assert "e.org/gone" not in urls_of(make(history, RoundRobin(), Request(99), NOW))
-    assert "e.org/gone" in urls_of(make(history, RoundRobin(), Request(99, retry_gone=True), NOW))
+    assert "e.org/gone" not in urls_of(make(history, RoundRobin(), request(99), NOW))
+    assert "e.org/gone" in urls_of(make(history, RoundRobin(), request(99, retry_gone=True), NOW))
 
 
 def test_no_page_is_due_before_now_nor_sooner_than_the_gap(history: History) -> None:
     for gap in (timedelta(0), timedelta(hours=5), timedelta(days=3)):
-        plan = make(history, RoundRobin(), Request(99, min_gap=gap), NOW)
+        plan = make(history, RoundRobin(), request(99, min_gap=gap), NOW)
         now = np.datetime64(NOW.replace(tzinfo=None), "us")
         assert (plan.due_at >= now).all()
         seen = ~np.isnat(plan.last_visit_at)
         assert (plan.due_at[seen] >= plan.last_visit_at[seen] + np.timedelta64(gap)).all()
-    assert make(history, RoundRobin(), Request(99, min_gap=3 * DAY), NOW).left_out["too soon"] == 6
+    assert make(history, RoundRobin(), request(99, min_gap=3 * DAY), NOW).left_out["too soon"] == 6
 
 
 @pytest.mark.parametrize("budget", [0, 1, 7, 1000])
 def test_a_budget_is_never_exceeded(history: History, budget: int) -> None:
-    plan = make(history, named("bandit"), Request(budget), NOW)
+    plan = make(history, named("bandit"), request(budget), NOW)
     assert len(plan) == min(budget, 6)
     assert len(set(plan.page.tolist())) == len(plan)
 
 
 def test_a_negative_budget_is_refused(history: History) -> None:
     with pytest.raises(ValueError, match="cannot be negative"):
-        make(history, RoundRobin(), Request(-1), NOW)
+        make(history, RoundRobin(), request(-1), NOW)
 
 
 def test_a_plan_for_an_earlier_day_does_not_see_what_came_later(history: History) -> None:
     early = START + 4.5 * DAY
-    plan = make(history, WindowedOutdegree(), Request(5), early)
+    plan = make(history, WindowedOutdegree(), request(5), early)
     assert "e.org/once" not in urls_of(plan)
     assert (plan.last_visit_at <= np.datetime64(early.replace(tzinfo=None))).all()
 
 
 def test_an_empty_history_is_a_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(NotEnoughData, match="no visits"):
-        make(History.create(tmp_path / "h"), RoundRobin(), Request(3), NOW)
+        make(History.create(tmp_path / "h"), RoundRobin(), request(3), NOW)
 
 
 def test_the_yield_grows_with_the_budget_and_its_step_is_the_gain_at_the_cut(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+    plan = make(history, WindowedOutdegree(), request(3), NOW)
     assert (np.diff(plan.yield_by_budget) >= 0).all()
     assert plan.gain_at_cut == pytest.approx(plan.yield_by_budget[3] - plan.yield_by_budget[2])
 
 
 def test_starving_pages_are_told_with_the_budget_that_would_reach_them(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(1), NOW + 40 * DAY)
+    plan = make(history, WindowedOutdegree(), request(1), NOW + 40 * DAY)
     assert plan.n_starving == 5
     assert plan.budget_needed == 1  # six pages, a cycle a day, thirty days
-    assert make(history, RoundRobin(), Request(1, max_wait=2 * DAY), NOW + 40 * DAY).budget_needed == 3
+    assert make(history, RoundRobin(), request(1, max_wait=2 * DAY), NOW + 40 * DAY).budget_needed == 3
 
 
 def test_patterns_are_prefixes_or_shell_patterns() -> None:
@@ -141,7 +142,7 @@ def test_patterns_are_prefixes_or_shell_patterns() -> None:
 
 
 def test_records_have_the_keys_that_others_rely_on(history: History) -> None:
-    row = next(records(make(history, WindowedOutdegree(), Request(3), NOW)))
+    row = next(records(make(history, WindowedOutdegree(), request(3), NOW)))
     keys = "rank url host expected_new_links probability probability_changed due_at last_visit_at reason"
     assert set(keys.split()) <= set(row)
     assert row["due_at"] == "2026-01-15T00:00:00Z"
@@ -149,14 +150,14 @@ def test_records_have_the_keys_that_others_rely_on(history: History) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_names_every_page_in_order(history: History, name: str) -> None:
-    plan = make(history, WindowedOutdegree(), Request(4), NOW)
+    plan = make(history, WindowedOutdegree(), request(4), NOW)
     text = b"".join(FORMATS[name](plan)).decode()
     places = [text.index(url) for url in plan.url.to_pylist()]
     assert places == sorted(places)
 
 
 def test_formats_are_what_the_crawlers_take(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(3), NOW)
+    plan = make(history, WindowedOutdegree(), request(3), NOW)
 
     def written(name: str) -> list[str]:
         return b"".join(FORMATS[name](plan)).decode().splitlines()
@@ -174,7 +175,7 @@ def test_formats_are_what_the_crawlers_take(history: History) -> None:
 
 
 def test_a_spreadsheet_runs_no_formula(history: History) -> None:
-    plan = make(history, WindowedOutdegree(), Request(1), NOW)
+    plan = make(history, WindowedOutdegree(), request(1), NOW)
     bad = plan.__class__(**plan.__dict__ | {"reason": ["=HYPERLINK(1)"]})
     rows = list(csv.DictReader(io.StringIO(b"".join(FORMATS["csv"](bad)).decode())))
     assert rows[0]["reason"] == "'=HYPERLINK(1)"
@@ -185,7 +186,7 @@ def test_plans_are_kept_once_and_scored_by_what_came(tmp_path: Path) -> None:
     daily(history, "lively", 8, 6)
     daily(history, "slow", 1, 6)
     daily(history, "quiet", 0, 6)
-    plan = make(history, WindowedOutdegree(), Request(2), START + 5.5 * DAY)
+    plan = make(history, WindowedOutdegree(), request(2), START + 5.5 * DAY)
     for _ in range(2):
         store(history, plan)
     assert stored(history.store.folder).num_rows == 2
@@ -204,7 +205,7 @@ def test_pages_that_fail_count_as_visits_without_links(tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     for name, n in (("lively", 8), ("down", 6), ("lost", 4), ("slow", 1)):
         daily(history, name, n, 6)
-    plan = make(history, WindowedOutdegree(), Request(4), START + 5.5 * DAY)
+    plan = make(history, WindowedOutdegree(), request(4), START + 5.5 * DAY)
     store(history, plan)
     at = START + 6 * DAY
     history.add([Visit(url=page("lively"), at=at, links=[page(f"lively-{i}") for i in range(52)])])
@@ -223,7 +224,7 @@ def test_round_robin_is_compared_only_where_half_of_its_pages_were_visited(tmp_p
     history = History.create(tmp_path / "h")
     for i in range(6):
         daily(history, f"p{i}", i, 6)
-    store(history, make(history, WindowedOutdegree(), Request(4), START + 5.5 * DAY))
+    store(history, make(history, WindowedOutdegree(), request(4), START + 5.5 * DAY))
     told = []
     for i, name in enumerate(("p0", "p1", "p2", "p3")):
         history.add([Visit(url=page(name), at=START + 6 * DAY + timedelta(minutes=i), links=[])])
@@ -238,7 +239,7 @@ def test_a_visit_counts_for_the_last_plan_before_it(tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     daily(history, "lively", 8, 8)
     for day in (3.5, 5.5):
-        store(history, make(history, RoundRobin(), Request(1), START + day * DAY))
+        store(history, make(history, RoundRobin(), request(1), START + day * DAY))
     first, second = scores(history)
     assert (first.visited, second.visited) == (1, 1)
     assert first.until <= second.made_at
@@ -246,18 +247,18 @@ def test_a_visit_counts_for_the_last_plan_before_it(tmp_path: Path) -> None:
 
 def test_explain_tells_what_would_have_to_change(history: History) -> None:
     situation = survey(history.as_of(NOW), WindowedOutdegree())
-    told = explain(situation, Request(3), page("slow"), NOW)
+    told = explain(situation, request(3), page("slow"), NOW)
     assert not told.is_picked
     assert told.rank == 4
     assert "a budget of 4 pages would reach it" in told.what_would_change
     assert (told.n_visits, told.n_hits, told.n_new_links) == (10, 9, 9)
-    assert explain(situation, Request(4), page("slow"), NOW).is_picked
-    capped = explain(situation, Request(3, per_host=1), page("lively"), NOW)
+    assert explain(situation, request(4), page("slow"), NOW).is_picked
+    capped = explain(situation, request(3, per_host=1), page("lively"), NOW)
     assert capped.cause == "host cap"
     assert "--per-host" in capped.what_would_change
-    assert explain(situation, Request(3), page("gone"), NOW).cause == "gone"
+    assert explain(situation, request(3), page("gone"), NOW).cause == "gone"
     with pytest.raises(RecrawlError, match="never visited"):
-        explain(situation, Request(3), page("nowhere"), NOW)
+        explain(situation, request(3), page("nowhere"), NOW)
 
 
 def test_explain_tells_by_what_the_own_policy_weighs_a_page_and_who_shows_its_links(tmp_path: Path) -> None:
@@ -266,15 +267,15 @@ def test_explain_tells_by_what_the_own_policy_weighs_a_page_and_who_shows_its_li
         links = [page(f"x{i}") for i in range(3 * (day + 1))]
         history.add([Visit(url=page(name), at=START + day * DAY, links=links) for name in ("one", "two")])
     now = START + 12.5 * DAY
-    told = explain(survey(history, named("expected-harvest")), Request(1), page("one"), now)
+    told = explain(survey(history, named("expected-harvest")), request(1), page("one"), now)
     assert told.weighed.keys() == {"urgency", "safety"}
     assert all(0 <= value <= 1 for value in told.weighed.values())
     ((other, share),) = told.overlaps
     assert other == page("two")
     assert share > 0.7
     freshest = survey(history, named("expected-harvest", favour="freshness"))
-    assert explain(freshest, Request(1), page("one"), now).weighed == {}  # nothing waits
-    assert explain(survey(history, WindowedOutdegree()), Request(1), page("one"), now).weighed == {}
+    assert explain(freshest, request(1), page("one"), now).weighed == {}  # nothing waits
+    assert explain(survey(history, WindowedOutdegree()), request(1), page("one"), now).weighed == {}
 
 
 def test_a_plan_tells_what_the_policy_expects_also_of_a_page_with_few_links(tmp_path: Path) -> None:
@@ -283,22 +284,22 @@ def test_a_plan_tells_what_the_policy_expects_also_of_a_page_with_few_links(tmp_
         for name, n in (("large", 40), ("small", 1)):
             links = [page(f"{name}-{day}-{i}") for i in range(n)]  # all of them new every day
             history.add([Visit(url=page(name), at=START + day * DAY, links=links)])
-    plan = make(history, named("expected-harvest"), Request(2), START + 30 * DAY)
+    plan = make(history, named("expected-harvest"), request(2), START + 30 * DAY)
     small = plan.url.to_pylist().index(page("small"))
     assert plan.expected[small] > 1.2  # it may have grown
     assert (plan.low <= plan.expected).all()
     assert (plan.high >= plan.expected).all()
     assert (plan.high == np.floor(plan.high)).all()
     for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
-        told = explain(survey(history, named("expected-harvest")), Request(2), url, START + 30 * DAY)
+        told = explain(survey(history, named("expected-harvest")), request(2), url, START + 30 * DAY)
         assert told.expected == pytest.approx(expected)
 
 
 def test_explain_and_plan_agree(history: History) -> None:
     situation = survey(history.as_of(NOW), named("windowed-clique"))
-    plan = chosen(situation, Request(3), NOW)
+    plan = make_plan(situation, request(3), NOW)
     for url in situation.url.to_pylist():
-        told = explain(situation, Request(3), url, NOW)
+        told = explain(situation, request(3), url, NOW)
         assert told.is_picked == (url in plan.url.to_pylist())
 
 
@@ -328,24 +329,24 @@ def test_a_regression_on_pages_that_were_always_visited_together_does_not_explod
             at = START + cycle * timedelta(hours=3) + timedelta(seconds=float(random.uniform(0, 30)))
             history.add([Visit(url=page(f"p{i}"), at=at, links=links)])
     for hours in (1, 3, 9):
-        plan = make(history, named("regression"), Request(4), START + 59 * timedelta(hours=3) + timedelta(hours=hours))
+        plan = make(history, named("regression"), request(4), START + 59 * timedelta(hours=3) + timedelta(hours=hours))
         told = dict(zip(urls_of(plan), plan.expected, strict=True))
         assert told["e.org/p3"] < 60
         assert told["e.org/p3"] > told["e.org/p0"]
 
 
 def test_waiting_counts_from_the_visit_and_not_from_the_end_of_its_cycle(history: History) -> None:
-    weekly = chosen(survey(history, RoundRobin(), "7d"), Request(9), NOW)
+    weekly = make_plan(survey(history, RoundRobin(), "7d"), request(9), NOW)
     last = dict(zip(urls_of(weekly), weekly.last_visit_at.tolist(), strict=True))
     assert last["e.org/lively"] == (START + 9 * DAY).replace(tzinfo=None)
     assert weekly.expected.max() > 0  # although the second week ends after the plan is made
 
 
 def test_explain_tells_the_number_that_the_plan_shows(history: History) -> None:
-    situation, request = survey(history, WindowedOutdegree()), Request(4)
-    plan = chosen(situation, request, NOW)
+    situation, wanted = survey(history, WindowedOutdegree()), request(4)
+    plan = make_plan(situation, wanted, NOW)
     for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
-        assert explain(situation, request, url, NOW).expected == pytest.approx(expected)
+        assert explain(situation, wanted, url, NOW).expected == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["regression-round-robin", "bandit", "average-count", "round-robin"])
@@ -353,14 +354,14 @@ def test_of_a_page_that_was_visited_once_a_plan_says_just_that(tmp_path: Path, n
     history = History.create(tmp_path / "h")
     daily(history, "old", 1, 6)
     daily(history, "once", 1, 1)
-    plan = chosen(survey(history.as_of(NOW), named(name)), Request(2), NOW)
+    plan = make_plan(survey(history.as_of(NOW), named(name)), request(2), NOW)
     told = dict(zip(urls_of(plan), plan.reason, strict=True))
     assert told["e.org/once"] == "visited once: a second visit tells how it changes"
     assert told["e.org/old"] != told["e.org/once"]
 
 
 def test_no_page_is_planned_that_the_policy_itself_calls_less_likely_than_the_threshold(history: History) -> None:
-    plan = make(history, named("expected-harvest"), Request(9, threshold=0.6), NOW)
+    plan = make(history, named("expected-harvest"), request(9, threshold=0.6), NOW)
     assert 0 < len(plan) < 5
     assert plan.probability.min() >= 0.6
     assert plan.left_out["unpromising"] > 0
@@ -369,9 +370,9 @@ def test_no_page_is_planned_that_the_policy_itself_calls_less_likely_than_the_th
 @pytest.mark.parametrize("name", ["lively", "quiet", "once"])
 def test_what_stands_in_the_way_of_a_page_does_not_change_what_is_said_of_it(history: History, name: str) -> None:
     situation = survey(history.as_of(NOW), named("expected-harvest"))
-    free = explain(situation, Request(3), page(name), NOW)
-    for request in (Request(3, exclude=[page("")]), Request(3, min_gap=99 * DAY), Request(3, threshold=1.0)):
-        barred = explain(situation, request, page(name), NOW)
+    free = explain(situation, request(3), page(name), NOW)
+    for wanted in (request(3, exclude=[page("")]), request(3, min_gap=99 * DAY), request(3, threshold=1.0)):
+        barred = explain(situation, wanted, page(name), NOW)
         assert not barred.is_picked
         assert barred.expected == pytest.approx(free.expected, rel=0.01)
         assert barred.probability == pytest.approx(free.probability, rel=0.01)
@@ -379,19 +380,19 @@ def test_what_stands_in_the_way_of_a_page_does_not_change_what_is_said_of_it(his
 
 def test_a_gone_page_is_said_to_bring_as_little_as_with_retry_gone(history: History) -> None:
     situation = survey(history.as_of(NOW), named("expected-harvest"))
-    gone, retried = (explain(situation, Request(3, retry_gone=retry), page("gone"), NOW) for retry in (False, True))
+    gone, retried = (explain(situation, request(3, retry_gone=retry), page("gone"), NOW) for retry in (False, True))
     assert gone.expected == pytest.approx(retried.expected)
     assert gone.probability == pytest.approx(retried.probability)
     assert gone.probability < 0.5
 
 
 def test_a_page_with_new_links_has_changed(history: History) -> None:
-    plan = make(history, named("expected-harvest"), Request(9), NOW)
+    plan = make(history, named("expected-harvest"), request(9), NOW)
     assert (plan.probability_changed >= plan.probability).all()
 
 
 def test_reasons_add_up_and_tell_of_trials(history: History) -> None:
-    plan = make(history, named("expected-harvest"), Request(9), NOW)
+    plan = make(history, named("expected-harvest"), request(9), NOW)
     told = dict(zip(plan.url.to_pylist(), plan.reason, strict=True))
     assert told[page("once")].endswith("; read only once so far, so tried to learn its ways")
     lively = re.match(
@@ -404,8 +405,8 @@ def test_reasons_add_up_and_tell_of_trials(history: History) -> None:
 
 
 def test_plans_that_expect_other_things_have_other_names(history: History) -> None:
-    one, same = (make(history, named("expected-harvest"), Request(5), NOW) for _ in range(2))
-    other = make(history, named("expected-harvest", rhythm=False, lifetimes=False), Request(5), NOW)
+    one, same = (make(history, named("expected-harvest"), request(5), NOW) for _ in range(2))
+    other = make(history, named("expected-harvest", rhythm=False, lifetimes=False), request(5), NOW)
     assert one.id == same.id
     assert one.id != other.id
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from made_visits import Stage, hours, made_visits, made_world, order, unseen
-from recrawl.policies.base import Budget
 from recrawl.policies.brute_force import BruteForce
+from recrawl.policies.budget import Budget
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.replay import replay
 

@@ -9,8 +9,11 @@ import pytest
 from scipy.optimize import brentq
 
 from made_visits import Stage, days, made_visits, unseen
-from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.choice import Choice
+from recrawl.world.pages import Pages, Visits
 
 
 class Learner(Policy):

@@ -8,12 +8,15 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from recrawl.models import learners
-from recrawl.models.learners import Learner, Task
+from recrawl.models.learners import Learner, LearnerTask
 from recrawl.models.probability import ConstantIfOneClass
-from recrawl.policies import ALL, Budget, Cause, Choice, Pages, Policy, Visits, named, settings_of
+from recrawl.policies import ALL, Budget, Policy, named
+from recrawl.policies.budget import Cause
+from recrawl.policies.choice import Choice
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.testing import cases, check_choice, check_generated, check_policy, choices, tiny_world
-from recrawl.world import FAILED, GONE, NOTHING
+from recrawl.world.pages import Pages, Visits
+from recrawl.world.recorded import FAILED, GONE, NOTHING
 
 NAMES = [policy.name for policy in ALL]
 N_GENERATED = 10_000
@@ -21,7 +24,7 @@ N_GENERATED = 10_000
 QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
 
 
-def small_tree(task: Task) -> Any:
+def small_tree(task: LearnerTask) -> Any:
     if task.kind == "presence":
         return ConstantIfOneClass(DecisionTreeClassifier(max_depth=3, random_state=task.seed))
     return DecisionTreeRegressor(max_depth=3, random_state=task.seed)
@@ -50,7 +53,7 @@ def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred
     check_generated(lambda: named(name, **QUICK), -(-N_GENERATED // len(NAMES)), seed=NAMES.index(name))
 
 
-@pytest.mark.parametrize("name", [policy.name for policy in ALL if "learner" in settings_of(policy)])
+@pytest.mark.parametrize("name", [policy.name for policy in ALL if "learner" in policy.default_settings()])
 def test_policies_keep_the_contract_with_the_models_that_they_train_by_default(name: str) -> None:
     for case in ("an ordinary collection", "two pages a host", "pages that always fail"):
         assert len(list(choices(named(name), cases()[case]))) == 15

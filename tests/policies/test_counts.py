@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from made_visits import Stage, hours, made_visits, made_world, order, unseen
-from recrawl.discovery import Crawler
-from recrawl.policies.base import Budget, Policy, moment
+from recrawl.core.times import moment
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.policies.counts import AverageCount, ContentChangeRate, PreviousCount
+from recrawl.world.crawler import Crawler
 
 ALL = (PreviousCount, AverageCount, ContentChangeRate)
 

@@ -1,4 +1,4 @@
-"""The policies of Radinsky and Bennett's section 8.3 beside plain versions, and what they learn beside `recrawl.experts.learn`."""
+"""The policies of Radinsky and Bennett's section 8.3 beside plain versions, and what they learn beside `experts.learn`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from made_visits import Stage, days, made_visits, order, unseen
-from recrawl.contents import Contents
-from recrawl.discovery import Crawler
-from recrawl.experts import learn
-from recrawl.experts.examples import Examples
-from recrawl.policies import Budget, Pages, Policy, Visits, expert_panel, named, settings_of
+from recrawl.models.experts import learn
+from recrawl.models.experts.examples import ExpertExamples
+from recrawl.policies import Budget, Policy, expert_panel, named
 from recrawl.policies.expert_panel import Choosing, ExpertPanel
 from recrawl.policies.experts import RelatedExperts, throws
 from recrawl.policies.freshness_oracle import FreshnessOracle
 from recrawl.replay import replay
 from recrawl.testing import cases, check_generated, check_policy, choices, tiny_world
-from recrawl.world import FAILED
+from recrawl.world.contents import Contents
+from recrawl.world.crawler import Crawler
+from recrawl.world.pages import Pages, Visits
+from recrawl.world.recorded import FAILED
 
 SOLVER = 2e-3  # solutions are this close to each other where kernels differ by rounding
 NAMES = ("change-frequency", "single-expert", "related-experts")
@@ -96,7 +97,7 @@ def test_change_frequency_is_that_of_the_plain_version(pick: str) -> None:
             assert order(choice) == slow_coin(shares, 9, day)[:3]
         waited = [1 if pick == "coin" else day - last[page] for page in order(choice)]
         expected = [1 - (1 - shares[page]) ** n for page, n in zip(order(choice), waited, strict=True)]
-        np.testing.assert_allclose(choice.detail["probability"], expected)
+        np.testing.assert_allclose(choice.reason.sentence.values["probability"], expected)
         page = sorted(order(choice))
         changed = chance.integers(-1, 2, len(page)).tolist()
         for one, outcome in zip(page, changed, strict=True):
@@ -129,7 +130,7 @@ def test_pages_that_never_change_come_last_and_new_ones_first() -> None:
     choice = stage.policy.choose(stage.pages, Budget(3), days(4))
     assert order(choice)[0] == 2
     assert "by how often it changed so far" in choice.why(0)
-    assert choice.detail["probability"].tolist() == [0.0, 0.0, 0.0]
+    assert choice.reason.sentence.values["probability"].tolist() == [0.0, 0.0, 0.0]
 
 
 # -- what experts are taught ---------------------------------------------------------------------------------------------------
@@ -152,21 +153,21 @@ class Seen:
         self.text.append(text)
         self.change.append(change)
 
-    def examples(self, word_scale: float) -> Examples:
+    def examples(self, word_scale: float) -> ExpertExamples:
         text, change = np.array(self.text[1:]).T, np.array(self.change).T
         never, ends = np.zeros(text.shape, np.bool_), np.arange(text.shape[1]).astype("datetime64[us]")
         contents = Contents(
-            np.arange(len(text)),
-            pa.nulls(len(text), pa.string()),
-            ends,
-            np.ascontiguousarray(text),
-            text >= 0,
-            never,
-            never.astype(np.int64),
-            self.words,
-            np.arange(self.words.shape[1]),
+            page=np.arange(len(text)),
+            url=pa.nulls(len(text), pa.string()),
+            rounds=ends,
+            text=np.ascontiguousarray(text),
+            seen=text >= 0,
+            is_baseline=never,
+            digest=never.astype(np.int64),
+            counts=self.words,
+            vocabulary=np.arange(self.words.shape[1]),
         )
-        return Examples(contents, np.ascontiguousarray(change), word_scale=word_scale)
+        return ExpertExamples(contents, np.ascontiguousarray(change), word_scale=word_scale)
 
 
 def talking_world(seed: int, n_cycles: int, n_pages: int = 7) -> Any:
@@ -181,7 +182,7 @@ def talking_world(seed: int, n_cycles: int, n_pages: int = 7) -> Any:
 
 
 def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
-    """By `recrawl.experts.learn` over everything from the beginning, at one time."""
+    """By `recrawl.models.experts.learn` over everything from the beginning, at one time."""
     examples, machine, told = seen.examples(panel.word_scale), panel.machine, []
     for page in range(len(seen.text[0])):
         if panel.experts is None:
@@ -349,7 +350,7 @@ def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], said
 
 
 def test_settings_are_the_papers() -> None:
-    assert settings_of(RelatedExperts) == {
+    assert RelatedExperts.default_settings() == {
         "n_train": 50,
         "k": 20,
         "experts": "content",
@@ -383,9 +384,8 @@ def test_foreknowledge_renews_what_lasts() -> None:
 
 
 def chosen_by(world: Any, policy: Policy, budget: Budget) -> list[list[int]]:
-    crawler, told = Crawler(world), []
+    crawler, told = Crawler(world, policy.needs), []
     policy.start(crawler.pages)
-    crawler.foretell(policy)
     for cycle in range(1, world.n_cycles + 1):
         told.append(order(policy.choose(crawler.pages, budget, days(cycle))))
         crawler.visit(np.array(told[-1], np.int64))

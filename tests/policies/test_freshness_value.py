@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from made_visits import Stage, hours, made_visits, made_world, order, unseen
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.policies.freshness_value import FreshnessValue, freshness_values
 from recrawl.replay import replay
 
@@ -56,7 +56,7 @@ def test_the_reason_gives_the_numbers_behind() -> None:
     value = 1 / math.log(4) * (1 - 0.5 * (1 + math.log(2)))  # Δ = ln 2 / 0.5, τ = 0.5
     assert choice.score[0] == pytest.approx(value)
     assert choice.why(0) == f"changes 1.39 times a day, last visit 12.0 h ago: worth {value:.3f}"
-    assert choice.detail["probability"][0] == pytest.approx(0.5)
+    assert choice.reason.sentence.values["probability"][0] == pytest.approx(0.5)
 
 
 def test_pages_never_visited_come_first() -> None:

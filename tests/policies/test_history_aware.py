@@ -10,10 +10,11 @@ import pytest
 from scipy.optimize import brentq
 
 from made_visits import Stage, days, made_visits, made_world, order, unseen
-from recrawl.discovery import Crawler
-from recrawl.policies.base import Budget, Cause, microseconds, moment
+from recrawl.core.times import microseconds, moment
+from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.history_aware import HistoryAware
 from recrawl.replay import replay
+from recrawl.world.crawler import Crawler
 
 US_PER_DAY = 86_400_000_000
 Seen = list[tuple[int, int]]  # time, and what the visit told
@@ -148,7 +149,7 @@ def test_updates_that_leave_the_window_are_forgotten() -> None:
     probabilities = []
     for day in range(2, 6):
         choice = policy.choose(stage.pages, Budget(1), days(day))
-        probabilities.append(float(choice.detail["probability"].max()))
+        probabilities.append(float(choice.reason.sentence.values["probability"].max()))
         stage.see(made_visits(days(day), [], updated=0))
     # The interval that ends with the update begins on day 0, which leaves the window when day 3 has been seen.
     assert [p > 0 for p in probabilities] == [True, True, False, False]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_visits import Stage, days, hours, made_visits, made_world, order, unseen
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.policies.lambda_crawl import LambdaCrawl, shares_of_changes, staleness_costs, visit_rates
 from recrawl.replay import replay
 

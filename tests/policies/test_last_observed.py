@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from made_visits import Stage, hours, made_visits, order, unseen
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.policies.last_observed import LastObserved
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from made_visits import START, Stage, days, hours, made_visits, made_world, order, unseen
-from recrawl.policies.base import Budget, Cause
+from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.due import seconds
 from recrawl.policies.nutch_adaptive import NutchAdaptive, interval_when_gone, next_interval
 from recrawl.replay import replay

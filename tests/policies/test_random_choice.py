@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from made_visits import START, Stage, hours, order, unseen
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.policies.random_choice import RandomChoice
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from made_visits import START, Stage, hours, made_visits, made_world, order, unseen
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.policies.due import seconds
 from recrawl.policies.stormcrawler_adaptive import StormcrawlerAdaptive, next_interval
 from recrawl.replay import replay

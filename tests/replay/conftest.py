@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from making import imported, jsonl
-from recrawl.synth import Activity, Settings, visits
-from recrawl.world import World, record
+from recrawl.synth import Activity, SynthSettings, visits
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 from replay.slow import SlowWorld, slow_world
 
-WEB = Settings(
+WEB = SynthSettings(
     pages=40,
     rounds=42,
     every=timedelta(hours=5),

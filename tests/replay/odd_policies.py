@@ -8,7 +8,9 @@ import time
 from datetime import datetime
 from typing import ClassVar
 
-from recrawl.policies import Budget, Choice, Pages, RoundRobin
+from recrawl.policies import Budget, RoundRobin
+from recrawl.policies.choice import Choice
+from recrawl.world.pages import Pages
 
 
 class Slow(RoundRobin):

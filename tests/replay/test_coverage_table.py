@@ -11,7 +11,8 @@ import pytest
 from recrawl.history import History
 from recrawl.policies import Budget, named
 from recrawl.replay import replay
-from recrawl.world import World, record
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 from shared_data import DATA, MISSING
 
 pytestmark = pytest.mark.skipif(not (DATA / "visits.py").exists(), reason=MISSING)

@@ -8,8 +8,8 @@ from recrawl.models.relevance import train
 from recrawl.policies import Budget, named
 from recrawl.replay import replay
 from recrawl.replay.focus import focused, recorded_relevance
-from recrawl.visits import Visit
-from recrawl.world import record
+from recrawl.web.visit import Visit
+from recrawl.world.recording import record
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 GOOD, BAD = "https://e.org/politics/vote-{}", "https://e.org/sport/goal-{}"

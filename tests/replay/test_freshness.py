@@ -13,18 +13,19 @@ import pytest
 from typer.testing import CliRunner
 
 from making import imported, jsonl
-from recrawl.change import Digest, Shingles, Significant, notion_from
 from recrawl.cli import app
-from recrawl.discovery import Crawler
-from recrawl.errors import NotEnoughData
-from recrawl.experiments.replays import gather
+from recrawl.errors import NotEnoughData, ReplayError
 from recrawl.history import History
 from recrawl.policies import Budget, RoundRobin, expert_panel, named
-from recrawl.replay import ReplayError, past, replay, replay_many
+from recrawl.replay import past, replay, replay_many
 from recrawl.replay.runs import Run, fingerprint
-from recrawl.synth import Activity, Settings, batches
+from recrawl.report.replays.comparison import gather
+from recrawl.synth import Activity, SynthSettings, batches
 from recrawl.testing import tiny_world
-from recrawl.world import World, record
+from recrawl.world.change import Digest, Shingles, Significant, notion_from
+from recrawl.world.crawler import Crawler
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 runner = CliRunner()
@@ -225,7 +226,7 @@ def test_a_world_with_words_is_cut_saved_and_loaded_with_them(history: History, 
 
 # -- experts on a made-up web with text ----------------------------------------------------------------------------------------
 
-WEB = Settings(
+WEB = SynthSettings(
     pages=14,
     rounds=30,
     every=timedelta(days=1),

@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from recrawl.core.times import moment
+from recrawl.errors import ReplayError
 from recrawl.history import History
 from recrawl.policies import Bandit, Budget, Oracle, Policy, RoundRobin, WindowedOutdegree
-from recrawl.policies.base import Choice, Pages, moment
-from recrawl.replay import Replayed, ReplayError, past, replay, replay_many
+from recrawl.policies.choice import Choice
+from recrawl.replay import Replayed, past, replay, replay_many
 from recrawl.replay.runs import fingerprint, settings
-from recrawl.visits import Visit
-from recrawl.world import World
+from recrawl.web.visit import Visit
+from recrawl.world.pages import Pages
+from recrawl.world.recorded import World
 from replay.odd_policies import Dying, Slow
 
 POLICIES = (RoundRobin(), Bandit(window=12, bootstrap=3), Oracle())

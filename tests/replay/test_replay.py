@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recrawl.policies import ALL, Budget, Cause, Choice, Pages, Policy, named
+from recrawl.policies import ALL, Budget, Policy, named
+from recrawl.policies.budget import Cause
+from recrawl.policies.choice import Choice
 from recrawl.replay import replay
 from recrawl.replay.run import AGE_HOURS
 from recrawl.testing import tiny_world
-from recrawl.urls import page_id
-from recrawl.world import FAILED, GONE, NOTHING, World
+from recrawl.web.urls import page_id
+from recrawl.world.pages import Need, Pages
+from recrawl.world.recorded import FAILED, GONE, NOTHING, World
 from replay.conftest import Made
 from replay.slow import SLOW, SlowWorld, slow_replay
 
@@ -93,7 +96,7 @@ def test_visiting_all_pages_in_every_cycle_finds_everything_at_once(made: Made) 
     assert all(row["current"] == (made.world.version[row["cycle"]] >= 0).mean() for row in rows)
 
 
-@pytest.mark.parametrize("name", [policy.name for policy in ALL if not policy.sees_future])
+@pytest.mark.parametrize("name", [policy.name for policy in ALL if Need.FUTURE not in policy.needs])
 def test_no_choice_depends_on_what_was_not_seen_yet(made: Made, name: str) -> None:
     for last in (8, 25):
         before, _ = chosen_and_rows(made.world.until(last + 2), name, Budget(10))

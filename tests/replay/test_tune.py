@@ -5,17 +5,18 @@ import pytest
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.plan.default import default_policy, recommend
-from recrawl.policies.base import Budget
+from recrawl.policies.budget import Budget
 from recrawl.replay.summary import summarise
 from recrawl.replay.tune import told, tune
-from recrawl.synth import Settings, batches
-from recrawl.world import World, record
+from recrawl.synth import SynthSettings, batches
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 
 
 @pytest.fixture(scope="module")
 def hourly(tmp_path_factory: pytest.TempPathFactory) -> tuple[History, World]:
     history = History.create(tmp_path_factory.mktemp("tune") / "history")
-    for batch in batches(Settings(pages=60, rounds=40, every=timedelta(hours=6), rhythm=True, terms=False)):
+    for batch in batches(SynthSettings(pages=60, rounds=40, every=timedelta(hours=6), rhythm=True, terms=False)):
         history.append(batch)
     return history, record(history)
 

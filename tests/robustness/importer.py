@@ -5,10 +5,10 @@ Usage: python importer.py VISITS_PER_COMMIT ARGUMENTS…
 
 import sys
 
-import recrawl.ingest
+import recrawl.history.ingest
 from recrawl.cli import main
 
 if __name__ == "__main__":
-    recrawl.ingest.COMMIT_VISITS = int(sys.argv[1])
+    recrawl.history.ingest.COMMIT_VISITS = int(sys.argv[1])
     sys.argv = ["recrawl", "import", *sys.argv[2:]]
     main()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from recrawl.history import History
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 APPENDS, PAGES = 15, 10

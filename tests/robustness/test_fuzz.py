@@ -25,7 +25,7 @@ from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.history import BatchBuilder
 from recrawl.sources import jsonl, table, wacz, warc
 from recrawl.sources.streams import decompressed, line_blocks
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 from shared_data import fixture_files
 
 N_MUTATIONS = int(os.environ.get("RECRAWL_FUZZ", "1500"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from making import imported, urls
 from recrawl.errors import BadRecord
 from recrawl.sources import cdx, detect
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 FIELDS = {
     "N": "org,e)/{}", "b": "2026010203040{}", "a": "https://e.org/{}", "m": "text/html", "s": "200", "k": "DIGEST{}",

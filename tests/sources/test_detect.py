@@ -15,7 +15,7 @@ from making import imported, links, packed, page_record
 from recrawl.errors import BadSource
 from recrawl.sources import ALL, detect
 from recrawl.sources.streams import plain
-from recrawl.urls import canonical
+from recrawl.web.urls import canonical
 from shared_data import FIXTURES, MISSING, fixture_files
 
 BEGINNINGS = {

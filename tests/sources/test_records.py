@@ -109,7 +109,7 @@ def test_unknown_columns_are_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_unknown_columns_are_counted_across_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recrawl.ingest.COMMIT_VISITS", 2)
+    monkeypatch.setattr("recrawl.history.ingest.COMMIT_VISITS", 2)
     report, _ = imported(tmp_path, jsonl({"url": f"https://e.org/{i}", "at": TIME, "extra": 1} for i in range(7)))
     assert (report.added, dict(report.unknown_fields)) == (7, {"extra": 7})
 

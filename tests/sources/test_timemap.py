@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import BadRecord
 from recrawl.sources import timemap
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 FIXTURES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "fixtures"
 

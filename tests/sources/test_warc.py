@@ -18,7 +18,7 @@ from warcio.warcwriter import WARCWriter
 from making import PACKED, http, imported, last_parts, links, packed, page_record, record
 from recrawl.errors import BadRecord
 from recrawl.sources import warc
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 HTML = b"<title>T</title><p>words <a href='/x'>link</a>"
 
@@ -281,7 +281,7 @@ def test_bombs_in_members_are_passed_over_without_filling_the_memory() -> None:
 
 @pytest.mark.parametrize("how", ["plain", "gz", "zst"])
 def test_cutting_a_file_into_pieces_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("recrawl.sources.pieces.PIECE", 700)
+    monkeypatch.setattr("recrawl.sources.chunks.PIECE", 700)
     report, history = imported(tmp_path, packed([page_record(i) for i in range(10)], how))
     assert (report.added, report.skipped) == (10, {})
     assert last_parts(history) == "0123456789"
@@ -291,7 +291,7 @@ def test_cutting_a_file_into_pieces_changes_nothing(tmp_path: Path, monkeypatch:
 def test_a_cut_inside_a_page_that_shows_records_is_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr("recrawl.sources.pieces.PIECE", 500)
+    monkeypatch.setattr("recrawl.sources.chunks.PIECE", 500)
     shown = b"<pre>\r\n\r\n" + b"".join(page_record(i) for i in (6, 7, 8)) + b"</pre>"
     data = b"".join([page_record(1), record("https://e.org/2", http(shown)), page_record(3), page_record(4)])
     report, history = imported(tmp_path, data, workers=workers)

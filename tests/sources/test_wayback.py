@@ -24,7 +24,7 @@ from recrawl.errors import ArchiveError, BadRecord
 from recrawl.sources.wayback import Archive, Client, Clock, Delivery
 from recrawl.sources.wayback.index import parse_answer
 from recrawl.sources.wayback.state import load
-from recrawl.visits import Visit
+from recrawl.web.visit import Visit
 
 
 def _beside(name: str) -> ModuleType:

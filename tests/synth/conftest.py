@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from recrawl.synth import Settings, batches
+from recrawl.synth import SynthSettings, batches
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Measured:
         return np.isin(self.status, (200, 304)).all(axis=1)
 
 
-def measure(settings: Settings) -> Measured:
+def measure(settings: SynthSettings) -> Measured:
     made = list(batches(settings))
     tables = {name: pa.concat_tables([batch[name] for batch in made]) for name in made[0]}
     sets = {
@@ -62,4 +62,4 @@ def _new_links(seen: list, status: NDArray[np.int64]) -> NDArray[np.float64]:
 @pytest.fixture(scope="session")
 def web() -> Measured:
     """A moderate web whose statistics are checked."""
-    return measure(Settings(pages=30_000, seed=1, terms=False))
+    return measure(SynthSettings(pages=30_000, seed=1, terms=False))

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from recrawl.synth.settings import Settings
-from recrawl.synth.world import World
+from recrawl.synth.settings import SynthSettings
+from recrawl.synth.world import SynthWorld
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World(Settings(pages=6_000, seed=2, vectors=True))
+def world() -> SynthWorld:
+    return SynthWorld(SynthSettings(pages=6_000, seed=2, vectors=True))
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ def test_texts_of_a_topic_share_words(world) -> None:
     assert _cosines(world, first, same).mean() > _cosines(world, first, other).mean() + 0.2
 
 
-def _cosines(world: World, first, second):
+def _cosines(world: SynthWorld, first, second):
     def bags(pages):
         words, starts = world.texts.tokens(pages, pages * 0)
         table = np.zeros((len(pages), world.settings.vocabulary))
@@ -55,6 +55,6 @@ def test_a_new_version_changes_a_part_of_the_words(world) -> None:
     assert all(shares)
 
 
-def _words(world: World, pages, version: int):
+def _words(world: SynthWorld, pages, version: int):
     words, starts = world.texts.tokens(pages, np.full(len(pages), version))
     return pages, [tuple(words[a:b]) for a, b in itertools.pairwise(starts)]

@@ -9,17 +9,17 @@ import pyarrow as pa
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from recrawl import parse
 from recrawl.errors import RecrawlError
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.digests import link_set_digest
 from recrawl.history.schema import TABLES
-from recrawl.synth import Settings, batches, html_pages, visits, write_jsonl, write_warc
+from recrawl.synth import SynthSettings, batches, html_pages, visits, write_jsonl, write_warc
 from recrawl.synth.tables import link_set_digests
-from recrawl.urls import canonical, is_internal
-from recrawl.visits import from_record
+from recrawl.web import html as parse
+from recrawl.web.urls import canonical, is_internal
+from recrawl.web.visit import from_record
 
-SMALL = Settings(pages=300, rounds=4, seed=7, vectors=True, failure_rate=0.05, death_rate=0.02)
+SMALL = SynthSettings(pages=300, rounds=4, seed=7, vectors=True, failure_rate=0.05, death_rate=0.02)
 
 
 def _joined(made) -> dict[str, pa.Table]:
@@ -29,7 +29,7 @@ def _joined(made) -> dict[str, pa.Table]:
 
 @pytest.mark.parametrize("kinds", [{}, {"vectors": False}, {"terms": False}, {"vectors": False, "terms": False}])
 def test_batches_are_what_importing_the_visits_gives(kinds) -> None:
-    settings = Settings(**(vars(SMALL) | kinds))
+    settings = SynthSettings(**(vars(SMALL) | kinds))
     builder = BatchBuilder()
     for visit in visits(settings):
         builder.add(visit)
@@ -80,7 +80,7 @@ def test_visits_come_in_the_order_of_time_and_every_page_once_a_round() -> None:
 
 
 def test_all_urls_are_canonical_and_internal_where_they_are_said_to_be() -> None:
-    for batch in batches(Settings(pages=1_000, rounds=3, seed=11, terms=False)):
+    for batch in batches(SynthSettings(pages=1_000, rounds=3, seed=11, terms=False)):
         urls = dict(zip(batch["urls"]["id"].to_pylist(), batch["urls"]["url"].to_pylist(), strict=True))
         assert all(canonical(url) == url for url in urls.values())
         sets = {row["digest"]: row for row in batch["link_sets"].to_pylist()}
@@ -100,12 +100,12 @@ def test_many_link_sets_have_the_digests_of_each() -> None:
 def test_equal_settings_make_equal_webs_and_other_seeds_other_ones() -> None:
     first, again = (_joined(batches(SMALL)) for _ in range(2))
     assert all(first[name].equals(again[name]) for name in first)
-    other = _joined(batches(Settings(**(vars(SMALL) | {"seed": 8}))))
+    other = _joined(batches(SynthSettings(**(vars(SMALL) | {"seed": 8}))))
     assert not set(first["urls"]["id"].to_pylist()) & set(other["urls"]["id"].to_pylist())
 
 
 def test_json_lines_read_back_as_the_visits() -> None:
-    settings = Settings(**(vars(SMALL) | {"vectors": False}))
+    settings = SynthSettings(**(vars(SMALL) | {"vectors": False}))
     stream = io.BytesIO()
     assert write_jsonl(settings, stream) == 1_200
     read = [from_record(orjson.loads(line)) for line in stream.getvalue().splitlines()]
@@ -128,7 +128,7 @@ def test_html_bodies_hold_the_links_words_and_title_of_the_visit() -> None:
 
 @pytest.mark.parametrize("name", ["web.warc.gz", "web.warc"])
 def test_a_warc_holds_every_answered_visit(tmp_path, name) -> None:
-    settings = Settings(pages=60, rounds=4, seed=3, failure_rate=0.1, not_modified_rate=0.9)
+    settings = SynthSettings(pages=60, rounds=4, seed=3, failure_rate=0.1, not_modified_rate=0.9)
     path = tmp_path / name
     n_records = write_warc(settings, path)
     expected = [(visit.url, visit.at, visit.status) for visit in visits(settings) if visit.status]
@@ -156,11 +156,11 @@ def test_a_warc_holds_every_answered_visit(tmp_path, name) -> None:
 )
 def test_impossible_settings_are_refused_by_name(wrong) -> None:
     with pytest.raises(RecrawlError, match=next(iter(wrong))):
-        Settings(**wrong)
+        SynthSettings(**wrong)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 10), (2, 2), (50, 1)])
 def test_tiny_webs_work(shape) -> None:
     pages, rounds = shape
-    made = _joined(batches(Settings(pages=pages, rounds=rounds, vectors=True)))
+    made = _joined(batches(SynthSettings(pages=pages, rounds=rounds, vectors=True)))
     assert made["visits"].num_rows == pages * rounds

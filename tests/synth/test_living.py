@@ -21,10 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl import parse, urls
 from recrawl.errors import RecrawlError
-from recrawl.synth.living import Fault, Faults, Living, LivingWeb
-from recrawl.synth.living_http import Asked, http_date
+from recrawl.synth.living.http import HttpRequest, http_date
+from recrawl.synth.living.web import Fault, Faults, Living, LivingWeb
+from recrawl.web import html as parse
+from recrawl.web import urls
 
 STEPS = 28  # a week
 CALM = Living(sites=5, pages=100, steps=STEPS, seed=1, faults=Faults())
@@ -488,7 +489,7 @@ TAG = st.text("abc123-", min_size=1, max_size=5).map(lambda text: f'"{text}"')
 @given(TAG, st.lists(TAG, max_size=4), st.booleans(), st.booleans())
 def test_a_tag_matches_if_it_is_in_the_list_weak_or_not(tag, others, is_known, is_weak):
     listed = ", ".join(others + ([f"W/{tag}"] if is_known else []))
-    asked = Asked("GET", "/", {"if-none-match": listed})
+    asked = HttpRequest("GET", "/", {"if-none-match": listed})
     assert asked.has_copy(f"W/{tag}" if is_weak else tag, None) == (is_known or tag in others)
 
 
@@ -496,7 +497,7 @@ def test_a_tag_matches_if_it_is_in_the_list_weak_or_not(tag, others, is_known, i
 def test_a_date_matches_if_the_page_is_not_newer(at, seconds):
     at = at.replace(microsecond=0, tzinfo=UTC)
     seen = datetime.fromtimestamp(at.timestamp() + seconds, UTC)
-    asked = Asked("GET", "/", {"if-modified-since": http_date(seen)})
+    asked = HttpRequest("GET", "/", {"if-modified-since": http_date(seen)})
     assert asked.has_copy(None, at) == (seconds >= 0)
     # A tag, where there is one, decides alone.
-    assert not Asked("GET", "/", {**asked.headers, "if-none-match": '"other"'}).has_copy('"own"', at)
+    assert not HttpRequest("GET", "/", {**asked.headers, "if-none-match": '"other"'}).has_copy('"own"', at)

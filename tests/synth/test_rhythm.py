@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from recrawl.synth.behaviour import simulate
-from recrawl.synth.settings import Settings
+from recrawl.synth.settings import SynthSettings
 from recrawl.synth.web import make_web
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
-HOURLY = Settings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), start=START, rhythm=True, seed=5)
+HOURLY = SynthSettings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), start=START, rhythm=True, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,13 @@ def test_weekends_are_slow(per_hour) -> None:
 
 
 def test_a_week_of_hours_brings_as_many_links_as_a_week_at_once() -> None:
-    weekly = simulate(make_web(Settings(pages=3_000, rounds=20, seed=5, weekly_variation=0))).n_internal.sum() / 19
-    flat = Settings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), seed=5, weekly_variation=0)
+    weekly = simulate(make_web(SynthSettings(pages=3_000, rounds=20, seed=5, weekly_variation=0))).n_internal.sum() / 19
+    flat = SynthSettings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), seed=5, weekly_variation=0)
     hourly = simulate(make_web(flat)).n_internal.sum() / 2
     assert hourly == pytest.approx(weekly, rel=0.1)
 
 
 def test_without_rhythm_all_hours_are_alike() -> None:
-    flat = Settings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), seed=5)
+    flat = SynthSettings(pages=3_000, rounds=24 * 14 + 1, every=timedelta(hours=1), seed=5)
     by_hour = (simulate(make_web(flat)).n_internal > 0).sum(axis=0)[1:].reshape(14, 24).mean(axis=0)
     assert by_hour.max() < 1.5 * np.median(by_hour)

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from scipy.special import zeta
 from scipy.stats import norm
 
-from recrawl.synth.settings import Settings
-from recrawl.synth.world import World
-from recrawl.urls import top_level_domain
+from recrawl.synth.settings import SynthSettings
+from recrawl.synth.world import SynthWorld
+from recrawl.web.urls import top_level_domain
 
 pytestmark = pytest.mark.slow
 
@@ -159,7 +159,7 @@ def test_a_small_share_of_visits_fails_dies_or_is_not_modified(web) -> None:
 
 
 def test_a_304_only_follows_a_copy_that_has_not_changed() -> None:
-    world = World(Settings(pages=3_000, seed=4, not_modified_rate=1, failure_rate=0.05))
+    world = SynthWorld(SynthSettings(pages=3_000, seed=4, not_modified_rate=1, failure_rate=0.05))
     page, number = np.nonzero(world.behaviour.status == 304)
     assert len(page) > 1_000
     assert np.isin(world.behaviour.status[page, number - 1], (200, 304)).all()

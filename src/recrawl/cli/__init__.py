@@ -28,10 +28,12 @@ from recrawl.cli import (
     train,
     tune,
 )
-from recrawl.errors import RecrawlError
+from recrawl.cli.tidy import TidyGroup, tidy
+from recrawl.errors import BadOption, RecrawlError
 
 app = typer.Typer(
     name="recrawl",
+    cls=TidyGroup,
     help="Which known pages should a crawler fetch next? Learns from past visits where new links and changes appear.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -60,6 +62,7 @@ for module in (
     compact,
 ):
     module.register(app)
+tidy(app)
 
 
 def _version(asked: bool) -> None:
@@ -83,12 +86,12 @@ def main() -> None:
         app()
     except RecrawlError as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, BadOption) else 1)
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
             print(f"error: {error.strerror or error}", file=sys.stderr)
             sys.exit(1)
-        # Whoever read our output (head, less) has seen enough.
+        # The reader of our output (head, less) has seen enough.
         import os
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -48,7 +48,7 @@ def archive(
     from recrawl.history import History
     from recrawl.sources.response import response_visit
     from recrawl.sources.wayback import BASE_URL, Archive, Client
-    from recrawl.visits import parse_at
+    from recrawl.web.visit import parse_at
 
     opened = History.create(history)
     client = Client(f"recrawl/{__version__} (+{contact})", base_url=server or BASE_URL)

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
 
+from recrawl.core.files import writing
 from recrawl.errors import RecrawlError
+from recrawl.world.notion_names import ANY
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 HistoryOption = Annotated[
-    str, typer.Option("--history", envvar="RECRAWL_HISTORY", metavar="DIR", help="The history directory.")
+    str, typer.Option("--history", envvar="RECRAWL_HISTORY", metavar="DIR", help="History directory.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all randomness.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 AsOfOption = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="Only what was known then: ISO 8601 with zone, or epoch.")
+    str | None,
+    typer.Option(
+        "--as-of", metavar="TIME", help="Use only what was known at this time (ISO 8601 with zone, or epoch)."
+    ),
 ]
 
 
 def checked_period(text: str) -> str:
     """A period; anything else is wrong usage."""
-    from recrawl.panel import parse_period
+    from recrawl.core.times import parse_period
 
     try:
         parse_period(text)
@@ -43,7 +49,7 @@ def optional_period(text: str | None) -> str | None:
 
 def checked_rounds(text: str) -> str:
     """``crawl``, a period, or times."""
-    from recrawl.panel import parse_rounds
+    from recrawl.world.rounds import parse_rounds
 
     try:
         parse_rounds(text)
@@ -57,18 +63,17 @@ EveryOption = Annotated[
     typer.Option(
         "--every",
         metavar="PERIOD",
-        help="Rounds: 'crawl' as crawled, a period such as 1h or 7d, or the times at which they end.",
+        help="How visits are grouped into rounds: 'crawl', a period such as 1h or 7d, or the times at which rounds end.",
         callback=checked_rounds,
     ),
 ]
-ANY = "any"  # difference of text or links is a change; as in recrawl.change
 
 
 def checked_change(text: str) -> str:
     """``any``, or a notion of change; anything else is wrong usage."""
     if text.strip() == ANY:
         return ANY
-    from recrawl.change import notion_from
+    from recrawl.world.change import notion_from
 
     try:
         notion_from(text)
@@ -87,7 +92,8 @@ ChangeOption = Annotated[
     ),
 ]
 MinShareOption = Annotated[
-    float, typer.Option("--min-share", min=0.0, max=1.0, help="Keep pages seen in at least this share of the rounds.")
+    float,
+    typer.Option("--min-share", min=0.0, max=1.0, help="Keep only pages seen in at least this share of the rounds."),
 ]
 HISTORY = "./history"
 
@@ -107,7 +113,7 @@ def open_history(folder: str, as_of: str | None = None) -> Any:
     """The history that a command reads, as it was known at `as_of`."""
     from recrawl.errors import BadRecord
     from recrawl.history import History
-    from recrawl.visits import parse_at
+    from recrawl.web.visit import parse_at
 
     try:
         moment = parse_at(as_of) if as_of else None
@@ -127,20 +133,25 @@ def print_json(value: Any) -> None:
 
 
 def console() -> Console:
-    """Where tables go."""
+    """Where tables go: as wide as the terminal, or as COLUMNS says."""
     from rich.console import Console
 
-    # In a pipe or a file there is no width to obey: do not squeeze tables to 80 columns there.
-    return Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    from recrawl.cli.screen import width
+
+    return Console(width=width(), highlight=False)
 
 
-def count(n: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> count(1, "visit"), count(2_000, "visit")
-    ('1 visit', '2,000 visits')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+def check_writable(out: str | None) -> None:
+    """Refuse a file that cannot be written before anything slow begins."""
+    if out is None or out == "-":
+        return
+    path = Path(out)
+    if path.is_dir():
+        raise typer.BadParameter(f"{out} is a directory; name a file", param_hint="--out")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {path.parent}; create it first", param_hint="--out")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise typer.BadParameter(f"{out} cannot be written", param_hint="--out")
 
 
 def note(message: str) -> None:
@@ -187,30 +198,23 @@ def written(out: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    is_device = Path(out).exists() and not Path(out).is_file()
-    draft = Path(out) if is_device else Path(out).with_name(f".{Path(out).name}")  # keeps the ending: the compression
     try:
-        with _opened(draft) as stream:
+        with writing(out) as file, _compressed(file, Path(out).suffix) as stream:
             yield stream
-        if not is_device:
-            draft.replace(out)
     except OSError as error:
         raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
-    finally:
-        if not is_device:
-            draft.unlink(missing_ok=True)
 
 
-def _opened(path: Path) -> Any:
-    if path.suffix == ".gz":
+def _compressed(file: BinaryIO, suffix: str) -> Any:
+    if suffix == ".gz":
         import gzip
 
-        return gzip.open(path, "wb")
-    if path.suffix == ".zst":
+        return gzip.GzipFile("", "wb", fileobj=file)
+    if suffix == ".zst":
         import zstandard
 
-        return zstandard.open(path, "wb")
-    return path.open("wb")
+        return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    return nullcontext(file)
 
 
 class Advance(Protocol):

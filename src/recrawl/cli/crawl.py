@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from recrawl.cli.common import ANY, JsonOption, console, note, print_json
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json
 from recrawl.cli.crawl_options import FetchOptions, FirstCrawlOptions, PoliteOptions
-from recrawl.cli.grouped import with_options
-from recrawl.cli.planning import Asked, BudgetOption
+from recrawl.cli.option_groups import with_options
 from recrawl.errors import RecrawlError
+from recrawl.plan.options import PlanOptions
 
 MOST_PERIODS = 500  #: that a history may be long for short cycles to be told by the clock
 NO_SCRAPY = "recrawl crawl needs Scrapy: pip install 'recrawl[crawl]'"
@@ -24,19 +25,19 @@ def register(app: typer.Typer) -> None:
 
 
 def crawl(
-    asked: Asked,
+    options: PlanOptions,
     polite: PoliteOptions,
     first: FirstCrawlOptions,
     fetch: FetchOptions,
-    budget: BudgetOption = "10%",
-    cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles, one after the other.")] = 1,
+    history: HistoryOption = HISTORY,
+    cycles: Annotated[int, typer.Option("--cycles", min=1, help="Number of cycles, one after the other.")] = 1,
     json: JsonOption = False,
 ) -> None:
     """Fetch the next pages politely and record what they show: one cycle, or one after the other.
 
-    With --every 1h --cycles 24 a cycle begins every hour, for a day. The plan is made as recrawl plan makes it. robots.txt is
-    obeyed, no host gets more than its share, nothing is fetched from addresses that are not public. Ctrl-C ends the crawl and keeps
-    all visits; a second one ends it at once.
+    With --every 1h --cycles 24 a cycle begins every hour, for a day. The plan is the one that recrawl plan makes. robots.txt is
+    obeyed, requests to each host are spaced out, and nothing is fetched from addresses that are not public. Ctrl-C ends the
+    crawl and keeps all visits; a second Ctrl-C ends it at once.
     """
     try:
         from recrawl.crawl.run import crawl as run
@@ -44,30 +45,30 @@ def crawl(
         if (error.name or "").partition(".")[0] in ("scrapy", "twisted", "protego", "lxml"):
             raise typer.BadParameter(NO_SCRAPY) from None
         raise
-    from recrawl.crawl.view import View, told
+    from recrawl.core.times import parse_period
+    from recrawl.crawl.view import CrawlView, crawl_summary
     from recrawl.history.store import check_format
-    from recrawl.panel import parse_period
 
-    _check(asked, first, fetch)
-    plan, settings = fetch.plan, _settings(asked, budget) | fetch.settings()
-    frontier = first.frontier(asked.per_host, polite.host_at_once)
+    _check(options, first, fetch)
+    plan, settings = fetch.plan, _settings(options, fetch, history)
+    frontier = first.frontier(options.per_host, polite.host_at_once)
     if frontier is None and plan is None:
-        check_format(Path(asked.history))  # a plan is made from what was crawled before
-    with View(console(), quiet=json) as view:
+        check_format(Path(history))  # a plan is made from what was crawled before
+    with CrawlView(console(), quiet=json) as view:
 
         def after(cycle: int, stats: dict[str, Any], wait: float | None) -> None:
             view.wait(wait)
             if json:
-                print_json({"cycle": cycle + 1} | told(stats))
+                print_json({"cycle": cycle + 1} | crawl_summary(stats))
             else:
                 _summary(cycle + 1, stats, cycles, "--seeds" if frontier and not cycle else "--plan" if plan else None)
 
         outcome = run(
             settings,
-            polite.manners(),
+            polite.fetch_settings(),
             frontier=frontier,
             cycles=cycles,
-            every=timedelta(0) if asked.every == "crawl" else parse_period(asked.every),
+            every=timedelta(0) if options.every == "crawl" else parse_period(options.every),
             watch=view.watch,
             between=view.begin,
             after=after,
@@ -81,39 +82,29 @@ def crawl(
     failed = [stats["recrawl/plan_failed"] for stats in outcome.cycles if "recrawl/plan_failed" in stats]
     if failed:
         raise RecrawlError(f"no plan could be made: {failed[-1]}")
-    _check_any_came([told(stats) for stats in outcome.cycles])
+    _check_any_came([crawl_summary(stats) for stats in outcome.cycles])
 
 
-def _check(asked: Asked, first: FirstCrawlOptions, fetch: FetchOptions) -> None:
+def _check(options: PlanOptions, first: FirstCrawlOptions, fetch: FetchOptions) -> None:
     """What can be known to be wrong before anything is fetched."""
-    _check_every(asked.every)
+    from recrawl.crawl.planned import read_plan
+
+    _check_every(options.every)
     if fetch.plan is not None and first.seeds:
         raise typer.BadParameter("--seeds begins a first crawl, --plan fetches a plan: give one of them")
     if fetch.warc is not None and Path(fetch.warc).exists() and not Path(fetch.warc).is_dir():
         raise typer.BadParameter(f"--warc {fetch.warc}: that is a file; name a directory")
-    if asked.as_of or asked.weight is not None or asked.threshold is not None or asked.settings:
-        raise typer.BadParameter("--as-of, --weight, --threshold and --set are for recrawl plan; see --plan")
-    asked.check()
-    _check_files(asked.policy, asked.model, fetch.plan)
+    if fetch.plan is not None and fetch.plan != "none":
+        read_plan(Path(fetch.plan))
 
 
-def _settings(asked: Asked, budget: str) -> dict[str, Any]:
-    """What is asked for of the plan, as the add-on takes it."""
-    return {
-        "RECRAWL_HISTORY": asked.history,
-        "RECRAWL_BUDGET": budget,
-        "RECRAWL_GOAL": asked.goal.value,
-        "RECRAWL_CHANGE": asked.change or ANY,
-        "RECRAWL_POLICY": asked.policy,
-        "RECRAWL_FAVOUR": asked.favour.value if asked.favour else None,
-        "RECRAWL_MODEL": asked.model,
-        "RECRAWL_PER_HOST": asked.per_host,
-        "RECRAWL_PER_SITE": asked.per_site,
-        "RECRAWL_MIN_GAP": asked.min_gap,
-        "RECRAWL_EXCLUDE": tuple(asked.exclude or ()),
-        "RECRAWL_EVERY": _rounds(asked.every, asked.history),
-        "RECRAWL_RETRY_GONE": asked.retry_gone,
-    }
+def _settings(options: PlanOptions, fetch: FetchOptions, history: str) -> dict[str, Any]:
+    """All options as the add-on takes them."""
+    from recrawl.crawl.settings import CrawlOptions
+
+    of_plan = {each.name: getattr(options, each.name) for each in fields(options)}
+    of_plan["every"] = _rounds(options.every, history)
+    return CrawlOptions(**of_plan, **asdict(fetch), history=history).as_settings()
 
 
 def _check_any_came(cycles: list[dict[str, Any]]) -> None:
@@ -124,27 +115,15 @@ def _check_any_came(cycles: list[dict[str, Any]]) -> None:
         raise RecrawlError("no page came; see above why")
 
 
-def _check_files(policy: str | None, model: str | None, plan: str | None) -> None:
-    """What is named must be there."""
-    from recrawl.cli.policy_options import made_policies
-    from recrawl.crawl.planned import read_plan
-
-    if policy is not None and any(one.sees_future for one in made_policies(policy)):
-        raise typer.BadParameter(f"{policy} knows the future; it can only be replayed")
-    if model is not None and not Path(model).is_file():
-        raise typer.BadParameter(f"--model {model}: there is no such file; recrawl train makes one")
-    if plan is not None and plan != "none":
-        read_plan(Path(plan))
-
-
 def _rounds(every: str, folder: str) -> str:
     """Cycles are told by when they were crawled, whatever the time between them, unless that is too short to see pauses.
 
     Then the period is a cycle, as long as the history is not so long that nearly all of them would be empty.
     """
+    from recrawl.core.times import parse_period
     from recrawl.errors import HistoryError
     from recrawl.history import History
-    from recrawl.panel import SHORTEST_PAUSE, parse_period
+    from recrawl.world.rounds import SHORTEST_PAUSE
 
     step = float("inf") if every == "crawl" else parse_period(every) / timedelta(microseconds=1)
     if step > 2 * SHORTEST_PAUSE:
@@ -157,22 +136,22 @@ def _rounds(every: str, folder: str) -> str:
 
 
 def _check_every(every: str) -> None:
-    from recrawl.panel import parse_period
+    from recrawl.core.times import parse_period
 
     try:
         if every != "crawl":
             parse_period(every)
     except ValueError as error:
-        raise typer.BadParameter(f"--every tells when the next cycle begins: {error}") from None
+        raise typer.BadParameter(f"--every says when the next cycle begins: {error}") from None
 
 
 def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | None) -> None:
     """One cycle in words; `given`: the option that must be given again to go on with it."""
+    from recrawl.core.words import number as rounded
     from recrawl.crawl.unfinished import NOT_ALONE, NOT_KEPT
-    from recrawl.crawl.view import counted, failures, told
-    from recrawl.models.reasons import number as rounded
+    from recrawl.crawl.view import crawl_summary, most_common
 
-    found, screen = told(stats), console()
+    found, screen = crawl_summary(stats), console()
     head = f"cycle {number}: " if n_cycles > 1 else ""
     rate = found["visits"] / found["seconds"] if found["seconds"] else 0.0
     screen.print(
@@ -186,9 +165,9 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | Non
     for text in found["notes"]:
         screen.print(text, style="dim", markup=False)
     if found["failed"]:
-        screen.print(f"failed: {failures(stats)}", style="yellow", markup=False)
+        screen.print(f"failed: {most_common(found['failures'])}", style="yellow", markup=False)
     if found["forbidden"] and not found["planned"]:  # planned pages are told among the failures
-        why = f"not asked for, as robots.txt forbids it or cannot be read: {counted(found['forbidden_why'])}"
+        why = f"not asked for, as robots.txt forbids it or cannot be read: {most_common(found['forbidden_why'])}"
         screen.print(why, style="yellow", markup=False)
     if found["written"] < found["visits"]:
         where = f"; {found['spilled']:,} are in {', '.join(found['spilled_to'])}: recrawl import adds them"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from recrawl.cli.common import optional_period
 
 if TYPE_CHECKING:
     from recrawl.crawl.frontier import Frontier
-    from recrawl.crawl.run import Manners
+    from recrawl.crawl.run import FetchSettings
 
 CONTACT = re.compile(r"(https?://\S+\.\S+|[\w.+-]+@[\w-]+\.[\w.-]+)")
 PRODUCT = re.compile(r"[A-Za-z][\w.-]*(/|\s|$)")  # what robots.txt names
@@ -24,7 +24,7 @@ def checked_agent(text: str) -> str:
     if not text.isprintable() or not text.isascii():
         raise typer.BadParameter(f"{text!r} must be plain ASCII")
     if not CONTACT.search(text):
-        raise typer.BadParameter(f"{text!r} does not tell site owners how to reach you: {like}")
+        raise typer.BadParameter(f"{text!r} does not say how site owners can reach you: {like}")
     if not PRODUCT.match(text):
         raise typer.BadParameter(f"{text!r} does not begin with a name that robots.txt can address: {like}")
     return text
@@ -40,35 +40,45 @@ class PoliteOptions:
             "--user-agent",
             envvar="RECRAWL_USER_AGENT",
             metavar="TEXT",
-            help="Who fetches, with a URL or mail address: site owners must be able to reach you.",
+            help="User-Agent with a URL or e-mail address, so that site owners can reach you.",
             callback=checked_agent,
         ),
     ] = ...  # type: ignore[assignment]
-    delay: Annotated[float, typer.Option("--delay", min=0.0, help="Seconds between two requests to a host.")] = 1.0
-    at_once: Annotated[int, typer.Option("--concurrency", min=1, help="Requests under way at once.")] = 16
+    delay: Annotated[float, typer.Option("--delay", min=0.0, help="Seconds between two requests to the same host.")] = (
+        1.0
+    )
+    at_once: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent requests.")] = 16
     host_at_once: Annotated[
-        int, typer.Option("--host-concurrency", min=1, help="Requests under way at once to one host.")
+        int, typer.Option("--host-concurrency", min=1, help="Maximum number of concurrent requests per host.")
     ] = 1
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for a page.")] = 30.0
-    max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Bytes of a page, also unpacked.")] = 10 << 20
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Timeout per page, in seconds.")] = 30.0
+    max_bytes: Annotated[
+        int, typer.Option("--max-bytes", min=1, help="Maximum size of a page in bytes, also after decompression.")
+    ] = 10 << 20
     max_time: Annotated[
         str | None,
         typer.Option(
             "--max-time",
             metavar="PERIOD",
-            help="End a cycle after that time.",
+            help="Maximum duration of a cycle.",
             callback=optional_period,
         ),
     ] = None
 
-    def manners(self) -> Manners:
+    def fetch_settings(self) -> FetchSettings:
         """As the crawler takes them."""
-        from recrawl.crawl.run import Manners
-        from recrawl.panel import parse_period
+        from recrawl.core.times import parse_period
+        from recrawl.crawl.run import FetchSettings
 
         seconds = parse_period(self.max_time).total_seconds() if self.max_time else 0.0
-        return Manners(
-            self.user_agent, self.delay, self.host_at_once, self.at_once, self.timeout, self.max_bytes, seconds
+        return FetchSettings(
+            user_agent=self.user_agent,
+            delay=self.delay,
+            host_concurrency=self.host_at_once,
+            concurrency=self.at_once,
+            timeout=self.timeout,
+            max_bytes=self.max_bytes,
+            max_seconds=seconds,
         )
 
 
@@ -77,26 +87,26 @@ class FetchOptions:
     """What is fetched, how it is asked for, and what is kept of it."""
 
     warc: Annotated[
-        str | None, typer.Option("--warc", metavar="DIR", help="Also write all responses to WARC files there.")
+        str | None,
+        typer.Option("--warc", metavar="DIR", help="Also write all responses to WARC files in this directory."),
     ] = None
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Fetch this plan, or these URLs, instead of making one."),
+        typer.Option("--plan", metavar="FILE", help="Fetch this plan, or this list of URLs, instead of making a plan."),
     ] = None
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="First go on with a crawl that was cut short.")
+        bool, typer.Option("--resume/--no-resume", help="First continue a crawl that was interrupted.")
     ] = True
     conditional: Annotated[
-        bool, typer.Option("--conditional/--no-conditional", help="Ask for pages only if they changed.")
+        bool,
+        typer.Option(
+            "--conditional/--no-conditional", help="Send conditional requests (If-None-Match, If-Modified-Since)."
+        ),
     ] = True
     hints: Annotated[bool, typer.Option("--hints/--no-hints", help="Read sitemaps and feeds.")] = True
     allow_loopback: Annotated[
-        bool, typer.Option("--allow-loopback", help="Also fetch from this machine; for tests.")
+        bool, typer.Option("--allow-loopback", help="Allow fetching from this machine; for tests.")
     ] = False
-
-    def settings(self) -> dict[str, Any]:
-        """As the add-on takes them."""
-        return {f"RECRAWL_{name.upper()}": value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -105,37 +115,44 @@ class FirstCrawlOptions:
 
     seeds: Annotated[
         list[str] | None,
-        typer.Option("--seeds", metavar="URL|FILE", help="First crawl of a collection: outwards from here; repeat it."),
+        typer.Option(
+            "--seeds",
+            metavar="URL|FILE",
+            help="Start a first crawl of a new collection from this URL or file of URLs. Repeatable.",
+        ),
     ] = None
-    pages: Annotated[int, typer.Option("--pages", min=1, help="First crawl: at most so many pages.")] = 1_000
+    pages: Annotated[int, typer.Option("--pages", min=1, help="First crawl: maximum number of pages.")] = 1_000
     depth: Annotated[
-        int | None, typer.Option("--depth", min=0, help="First crawl: at most so many links away from the seeds.")
+        int | None, typer.Option("--depth", min=0, help="First crawl: maximum number of links away from the seeds.")
     ] = None
     order: Annotated[
         str,
         typer.Option(
             "--order",
             metavar="rank|breadth|FILE",
-            help="First crawl: by PageRank × TrustRank, by distance, or by a classifier of recrawl relevance.",
+            help="First crawl: order by PageRank × TrustRank (rank), by distance (breadth), or by a classifier of recrawl relevance.",
         ),
     ] = "rank"
     trusted: Annotated[
-        list[str] | None, typer.Option("--trusted", metavar="URL", help="Where TrustRank starts; default: the seeds.")
+        list[str] | None,
+        typer.Option(
+            "--trusted", metavar="URL", help="First crawl: pages that TrustRank starts from. Default: the seeds."
+        ),
     ] = None
-    anywhere: Annotated[bool, typer.Option("--anywhere", help="First crawl: also leave the seeds' sites.")] = False
+    anywhere: Annotated[bool, typer.Option("--anywhere", help="First crawl: follow links to other sites.")] = False
 
     def frontier(self, per_host: int | None, at_once: int) -> Frontier | None:
         """The seeds in a frontier; None without any."""
         if not self.seeds:
             return None
         from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
-        from recrawl.urls import host, site
+        from recrawl.web.urls import host, site
 
         starts = _listed(self.seeds)
         sites = None if self.anywhere else frozenset(site(host(url)) for url in starts)
         limits = Limits(self.pages, self.depth, per_host)
         frontier = Frontier(
-            BreadthFirst(), limits, lambda url: sites is None or site(host(url)) in sites, at_once=max(2, 2 * at_once)
+            BreadthFirst(), limits, lambda url: sites is None or site(host(url)) in sites, host_concurrency=max(2, 2 * at_once)
         )
         if self.order == "rank":
             trusted = _listed(self.trusted) if self.trusted else starts
@@ -150,11 +167,11 @@ class FirstCrawlOptions:
 
 
 def _listed(seeds: list[str]) -> list[str]:
-    """URLs, and those in files, one a line."""
+    """URLs, and those in files, one per line."""
     from pathlib import Path
 
     from recrawl.errors import BadUrl
-    from recrawl.urls import canonical
+    from recrawl.web.urls import canonical
 
     found = []
     for text in seeds:

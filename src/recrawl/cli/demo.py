@@ -1,4 +1,4 @@
-"""``recrawl demo``: the whole story on a made-up web in under a minute."""
+"""``recrawl demo``: from crawl files to a plan on a made-up web, in under a minute."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from recrawl.cli.common import JsonOption, SeedOption, console, note, print_json
+from recrawl.cli.report_options import SelfContainedOption
 
 
 def register(app: typer.Typer) -> None:
@@ -15,15 +16,16 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Where the demo may write.")] = "demo",
-    pages: Annotated[int, typer.Option("--pages", min=10, help="Size of the made-up web.")] = 3_000,
+    folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Folder that the demo writes to.")] = "demo",
+    pages: Annotated[int, typer.Option("--pages", metavar="N", min=10, help="Size of the made-up web.")] = 3_000,
+    self_contained: SelfContainedOption = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """A made-up web from crawl files to a plan: synth, import, stats, an HTML report, train, predict, replay and plan."""
-    from recrawl.experiments.demo import run
+    """Take a made-up web from crawl files to a plan: synth, import, stats, an HTML report, train, predict, replay and plan."""
+    from recrawl.report.demo.run import run
 
-    result = run(folder, pages, seed, step=note)
+    result = run(folder, pages, seed, step=note, self_contained=self_contained)
     if json:
         print_json(result.as_dict())
         return

@@ -20,7 +20,7 @@ from recrawl.cli.common import (
 from recrawl.cli.evaluate_experts import ExpertOptions
 from recrawl.cli.evaluate_outlinks import OutlinkOptions
 from recrawl.cli.evaluate_updates import UpdateOptions
-from recrawl.cli.grouped import with_options
+from recrawl.cli.option_groups import with_options
 
 METHODS = ("outlinks", "history-aware", "experts")
 #: The options that not every method takes.

@@ -13,7 +13,7 @@ import typer
 from recrawl.cli.common import chosen, console, note, open_history, print_json
 
 if TYPE_CHECKING:
-    from recrawl.experiments.experts_settings import ExpertEvaluation, ExpertSettings
+    from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
 
 PANEL = "Of --method experts"
 PARTS = "settings, combining, selection, history, number"
@@ -105,9 +105,9 @@ class ExpertOptions:
 
     def settings(self, every: str, parts: str | None, min_share: float, seed: int) -> ExpertSettings:
         """What is asked for."""
-        from recrawl.experiments.experts_settings import PARTS as KNOWN
-        from recrawl.experiments.experts_settings import ExpertSettings
-        from recrawl.experts.selection import METHODS
+        from recrawl.models.experts.selection import METHODS
+        from recrawl.papers.experts.settings import PARTS as KNOWN
+        from recrawl.papers.experts.settings import ExpertSettings
 
         return ExpertSettings(
             every=every,
@@ -166,8 +166,8 @@ def parse_cs(text: str) -> tuple[float, ...]:
 
 def checked_change(text: str) -> str:
     """A notion of change; anything else is wrong usage."""
-    from recrawl.change import notion_from
     from recrawl.errors import RecrawlError
+    from recrawl.world.change import notion_from
 
     try:
         notion_from(text)
@@ -187,13 +187,13 @@ def checked_lengths(train: int, trains: str, ahead: int) -> tuple[int, ...]:
 
 def run(history: str, as_of: str | None, settings: ExpertSettings, out: str | None, json: bool) -> None:
     """Evaluate, then print what it comes to with the tables, or the rows, and write the page."""
-    from recrawl.experiments.experts import evaluate_experts
+    from recrawl.papers.experts.evaluation import evaluate_experts
 
     opened = open_history(history, as_of)
     with _watched() as (on_step, on_page):
         found = evaluate_experts(opened, settings, on_step, on_page)
         if out:
-            from recrawl.experiments.experts_page import write_experts_page
+            from recrawl.papers.experts.page import write_experts_page
 
             write_experts_page(out, found)
     for line in found.notes:
@@ -203,8 +203,8 @@ def run(history: str, as_of: str | None, settings: ExpertSettings, out: str | No
         return
     from rich.text import Text
 
-    from recrawl.experiments.experts_page import findings
-    from recrawl.experiments.experts_tables import scope, tables
+    from recrawl.papers.experts.page import findings
+    from recrawl.papers.experts.tables import scope, tables
 
     screen = console()
     for sentence in (*findings(found)[:1], scope(found)):

@@ -10,8 +10,8 @@ import typer
 from recrawl.cli.common import chosen, console, note, open_history, print_json, steps
 
 if TYPE_CHECKING:
-    from recrawl.experiments.outlinks import Evaluation
-    from recrawl.experiments.settings import Settings
+    from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
+    from recrawl.papers.outlinks.settings import OutlinkSettings
 
 PARTS = "features, history, importance, correlation, maps, rankings, counts"
 
@@ -51,13 +51,13 @@ class OutlinkOptions:
         typer.Option("--trusted", metavar="URL", help="A page or host that TrustRank starts from; repeat it."),
     ] = None
 
-    def settings(self, parts: str | None, seed: int) -> Settings:
+    def settings(self, parts: str | None, seed: int) -> OutlinkSettings:
         """As the evaluation takes them."""
-        from recrawl.experiments.settings import PARTS as KNOWN
-        from recrawl.experiments.settings import SPLITS, Settings
-        from recrawl.targets import LINKS
+        from recrawl.insight.targets import LINKS
+        from recrawl.papers.outlinks.settings import PARTS as KNOWN
+        from recrawl.papers.outlinks.settings import SPLITS, OutlinkSettings
 
-        return Settings(
+        return OutlinkSettings(
             links=chosen("--links", self.links, LINKS),
             parts=chosen("--parts", parts, KNOWN) if parts is not None else KNOWN,
             split=chosen("--split", self.split, SPLITS)[0],
@@ -72,15 +72,15 @@ def run(
     history: str,
     as_of: str | None,
     asked: OutlinkOptions,
-    settings: Settings,
+    settings: OutlinkSettings,
     every: str,
     min_share: float,
     out: str | None,
     json: bool,
 ) -> None:
     """Evaluate, then print the tables or the rows, and write the page."""
-    from recrawl.experiments.outlinks import evaluate
-    from recrawl.panel import build
+    from recrawl.papers.outlinks.evaluation import evaluate
+    from recrawl.world.panel import build
 
     method = chosen("--neighbours", asked.neighbours, ("auto", "exact", "approximate"))[0]
     opened = open_history(history, as_of)
@@ -89,7 +89,7 @@ def run(
         panel = panel.window(max(0, panel.shape[1] - asked.rounds), panel.shape[1], min_share)
         found = evaluate(opened, panel, settings, on_step, k=asked.related, method=method, trusted=asked.trusted)
         if out:
-            from recrawl.experiments.outlinks_page import write_outlinks_page
+            from recrawl.papers.outlinks.page import write_outlinks_page
 
             write_outlinks_page(out, found)
     for line in found.notes:
@@ -97,17 +97,17 @@ def run(
     _print_rows(found) if json else _print_tables(found, out)
 
 
-def _print_rows(found: Evaluation) -> None:
+def _print_rows(found: OutlinkEvaluation) -> None:
     print_json({"part": "about", **found.about()})
     for part, rows in found.rows.items():
         for row in rows:
             print_json({"part": part, **row})
 
 
-def _print_tables(found: Evaluation, out: str | None) -> None:
+def _print_tables(found: OutlinkEvaluation, out: str | None) -> None:
     from rich.text import Text
 
-    from recrawl.experiments.outlinks_tables import scope, tables
+    from recrawl.papers.outlinks.tables import scope, tables
 
     screen = console()
     screen.print(Text(scope(found)))

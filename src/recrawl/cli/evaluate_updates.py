@@ -14,7 +14,7 @@ from recrawl.cli.common import checked_period, chosen, console, note, open_histo
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from recrawl.experiments.updates import UpdateEvaluation, UpdateSettings
+    from recrawl.papers.updates.evaluation import UpdateEvaluation, UpdateSettings
 
 MAX_WINDOWS = 1000
 PANEL = "Of --method history-aware"
@@ -68,10 +68,10 @@ class UpdateOptions:
 
     def settings(self, every: str, seed: int) -> UpdateSettings:
         """What is asked for."""
-        from recrawl.experiments.captures import LEVELS
-        from recrawl.experiments.updates import UPDATES, UpdateSettings
-        from recrawl.panel import parse_period
-        from recrawl.rates import ESTIMATORS
+        from recrawl.core.times import parse_period
+        from recrawl.insight.rates import ESTIMATORS
+        from recrawl.papers.updates.captures import LEVELS
+        from recrawl.papers.updates.evaluation import UPDATES, UpdateSettings
 
         return UpdateSettings(
             windows=parse_windows(self.windows),
@@ -122,7 +122,7 @@ def parse_thetas(text: str) -> tuple[float, ...]:
 def parse_moment(option: str, text: str | None) -> datetime | None:
     """A time given with an option."""
     from recrawl.errors import BadRecord
-    from recrawl.visits import parse_at
+    from recrawl.web.visit import parse_at
 
     try:
         return parse_at(text) if text else None
@@ -148,13 +148,13 @@ def too_short(found: UpdateEvaluation) -> str | None:
 
 def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | None, json: bool) -> None:
     """Evaluate, then print the tables or the rows, and write the page."""
-    from recrawl.experiments.updates import evaluate_updates
+    from recrawl.papers.updates.evaluation import evaluate_updates
 
     opened = open_history(history, as_of)
     with steps("what was new on each visit") as on_step:
         found = evaluate_updates(opened, settings, on_step)
         if out:
-            from recrawl.experiments.updates_page import write_updates_page
+            from recrawl.papers.updates.page import write_updates_page
 
             write_updates_page(out, found)
     if json:
@@ -165,7 +165,7 @@ def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | No
         return
     from rich.text import Text
 
-    from recrawl.experiments.updates_tables import tables
+    from recrawl.papers.updates.tables import tables
 
     screen = console()
     for table in tables(found):

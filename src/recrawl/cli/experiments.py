@@ -1,9 +1,9 @@
-"""``recrawl experiments``: what a method is made of, on your own history."""
+"""``recrawl experiments``: what the parts of a method contribute, measured on your own history."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,69 +21,82 @@ from recrawl.cli.common import (
     working,
 )
 from recrawl.cli.policy_options import budget_pages, per_cycle
+from recrawl.cli.report_options import OutOption, SelfContainedOption
+
+if TYPE_CHECKING:
+    from recrawl.report.harvest.experiment import HarvestResult
 
 PARTS = "ablation, calibration, hidden"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="What a method is made of, measured on this history.", no_args_is_help=True)
+    group = typer.Typer(help="Measure on this history what the parts of a method contribute.", no_args_is_help=True)
     group.command("harvest")(harvest)
     app.add_typer(group, name="experiments")
 
 
 def harvest(
-    budget: Annotated[str, per_cycle("Pages a cycle: numbers or shares, with commas.")] = "5%,10%,20%",
-    parts: Annotated[str, typer.Option("--parts", help=f"What to find out: {PARTS}.")] = PARTS.replace(" ", ""),
+    budget: Annotated[
+        str, per_cycle("Pages per cycle: numbers or shares such as 5%, separated by commas.")
+    ] = "5%,10%,20%",
+    parts: Annotated[
+        str, typer.Option("--parts", metavar="NAMES", help=f"What to measure: {PARTS}.")
+    ] = PARTS.replace(" ", ""),
     orders: Annotated[
-        int, typer.Option("--orders", min=1, help="Orders of the pages, which decide ties, to average over.")
+        int,
+        typer.Option("--orders", metavar="N", min=1, help="Orders of the pages, which decide ties, to average over."),
     ] = 3,
     every: EveryOption = "crawl",
-    related: Annotated[int, typer.Option("--related", min=0, help="Related pages of each page.")] = 30,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one a core.")] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
+    related: Annotated[
+        int, typer.Option("--related", metavar="N", min=0, help="Number of related pages of each page.")
+    ] = 30,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", min=1, help="Number of processes. Default: one per core.")
     ] = None,
+    out: OutOption = None,
+    self_contained: SelfContainedOption = False,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What each part of expected-harvest is worth, whether its intervals hold, and what it knows of pages without a past.
+    """Measure what each part of expected-harvest contributes, whether its intervals hold, and what it knows of new pages.
 
-    The ablation replays the policy on the recorded past without one part after the other. The calibration sets what every plan
-    expected against what its visits brought. For the last part the past of a fifth of the pages is hidden.
+    ablation: the policy is replayed on the recorded past without one part after the other. calibration: what every plan
+    expected is compared with what its visits brought. hidden: a fifth of the pages is predicted without their past.
     """
     from dataclasses import asdict
 
-    from recrawl.experiments.harvest import harvest as run
-    from recrawl.experiments.harvest_page import tables, write_harvest_page
     from recrawl.replay.past import past
+    from recrawl.report.harvest.experiment import harvest as run
+    from recrawl.report.harvest.page import write_harvest_page
 
     if out and not Path(out).absolute().parent.is_dir():
-        raise typer.BadParameter(f"--out {out}: there is no folder {Path(out).parent}; make it first")
+        raise typer.BadParameter(f"--out {out}: there is no folder {Path(out).parent}; create it first")
     wanted = chosen("--parts", parts, tuple(PARTS.split(", ")))
     opened = open_history(history, as_of)
     with working("working out what every page showed in every cycle"):
         world = past(opened, every, n_related=related)
     with steps("beginning") as on_step:
-        found = run(world, budget_pages(budget, world.n_pages), wanted, orders, workers, on_step)
+        result = run(world, budget_pages(budget, world.n_pages), wanted, orders, workers, on_step)
     if out:
-        write_harvest_page(out, found)
+        write_harvest_page(out, result, self_contained=self_contained)
     if json:
-        print_json(asdict(found))
+        print_json(asdict(result))
         return
-    from rich.table import Table as Shown
+    _print_tables(result, out)
+
+
+def _print_tables(result: HarvestResult, out: str | None) -> None:
+    from rich.text import Text
+
+    from recrawl.report.harvest.page import findings, harvest_tables, scope
+    from recrawl.report.terminal import bullets
 
     screen = console()
-    screen.print(
-        f"{found.n_pages:,} pages × {found.n_cycles:,} cycles, {found.discoverable:,} links to discover", markup=False
-    )
-    for title, note, table in tables(found):
-        shown = Shown(
-            *table.header, title=title, title_justify="left", caption=note, caption_justify="left", pad_edge=False
-        )
-        for row in table.texts():
-            shown.add_row(*row)
-        screen.print(shown)
+    screen.print(Text(scope(result), "bold"))
+    screen.print(bullets(findings(result)))
+    for table in harvest_tables(result):
+        screen.print(table)
     if out:
-        screen.print(f"page: {out}", markup=False)
+        screen.print(Text(f"\nAll of it with plots: {out}"))

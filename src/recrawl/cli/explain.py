@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import (
-    JsonOption,
-    console,
-    print_json,
-)
-from recrawl.cli.grouped import with_options
-from recrawl.cli.planning import Asked, BudgetOption
+from recrawl.cli.common import JsonOption, print_json
+from recrawl.cli.option_groups import with_options
+from recrawl.cli.planning import PastOptions, planning
+from recrawl.plan.options import PlanOptions
+
+if TYPE_CHECKING:
+    from recrawl.plan.explain import PlanExplanation
+
+
+def _checked_url(text: str) -> str:
+    """A canonical URL; anything else is wrong usage."""
+    from recrawl.errors import BadUrl
+    from recrawl.web.urls import canonical
+
+    try:
+        return canonical(text)
+    except BadUrl as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def register(app: typer.Typer) -> None:
@@ -21,39 +32,37 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    url: Annotated[str, typer.Argument(help="The page.")],
-    asked: Asked,
-    budget: BudgetOption = "10%",
+    url: Annotated[str, typer.Argument(help="The page.", callback=_checked_url)],
+    options: PlanOptions,
+    past: PastOptions,
     json: JsonOption = False,
 ) -> None:
-    """Why a page is, or is not, in the plan: the numbers behind, what it overlaps with, what would have to change."""
-    from recrawl.plan.explain import explain as run
-    from recrawl.urls import canonical
-
-    opened, situation, now, request = asked.situation(budget)
-    told = run(situation, request, canonical(url), now)
-    related = _related(opened, told.url)
+    """Explain why a page is, or is not, in the plan: the numbers behind it, what it overlaps with, what would have to change."""
+    with planning(past, options) as (history, planner):
+        explanation = planner.explain(url)
+    related = _related(history, explanation.url)
     if json:
-        print_json(told.__dict__ | {"related": related})
+        print_json(explanation.__dict__ | {"related": related})
         return
-    _tell(told, related, request.pages)
+    _show(explanation, related, planner.request.pages)
 
 
 def _related(history: Any, url: str, top: int = 5) -> list[dict[str, Any]]:
     """The pages whose text is most like this one's, if texts are known."""
-    from recrawl import panel, related, vectors
     from recrawl.errors import NotEnoughData
-    from recrawl.urls import page_id
+    from recrawl.insight import related, vectors
+    from recrawl.web.urls import page_id
+    from recrawl.world import panel
 
     try:
         built = panel.build(history, "crawl", 0.0)
-        found = vectors.page_vectors(history, built, built.shape[1] - 1)
+        texts = vectors.page_vectors(history, built, built.shape[1] - 1)
     except NotEnoughData:
         return []
     page = int((built.page == page_id(url)).argmax()) if (built.page == page_id(url)).any() else -1
-    if page < 0 or not found.known[page]:
+    if page < 0 or not texts.known[page]:
         return []
-    near = related.related_pages(found.values, top)
+    near = related.related_pages(texts.values, top)
     return [
         {"url": built.url[int(other)].as_py(), "weight": round(float(weight), 4)}
         for other, weight in zip(near.neighbour[page], near.weight[page], strict=True)
@@ -61,44 +70,44 @@ def _related(history: Any, url: str, top: int = 5) -> list[dict[str, Any]]:
     ]
 
 
-#: What it means by what the policy weighed a page.
-_WEIGHED = {
-    "urgency": "{:.0%} urgent (100%: it holds no more by waiting, 0%: it loses nothing)",
-    "safety": "{:.0%} of it no other page will show in time",
+#: What the numbers mean that a policy multiplies a page's score with.
+_FACTORS = {
+    "urgency": "{:.0%} urgent (100%: waiting adds nothing, 0%: waiting loses nothing)",
+    "safety": "{:.0%} of it would not be shown by any other page in time",
 }
 
 
-def _tell(told: Any, related: list[dict[str, Any]], budget: int) -> None:
-    from recrawl.models.reasons import number
+def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> None:
+    from recrawl.cli.screen import Screen
+    from recrawl.core.words import count, number
 
-    screen = console()
-
-    def say(text: str) -> None:
-        screen.print(text, markup=False)
-
-    screen.print(told.url, markup=False, style="bold")
-    place = f"rank {told.rank:,} of {told.n_known:,}" if told.rank else f"none of {told.n_known:,} ranks"
-    say(f"{'in the plan' if told.is_picked else 'not in the plan'} of {budget:,} pages by {told.policy}: {place}")
-    if told.reason:
-        say(f"speaks for it: {told.reason}")
-    if not told.is_picked:
-        say(f"stands in the way: {told.cause}; {told.what_would_change}")
-    if told.passed_over_for:
-        say(f"passed over for: {told.passed_over_for}")
-    changed = "" if told.probability_changed is None else f"; {told.probability_changed:.0%} likely to have changed"
-    say(f"a visit now: {number(told.expected)} new links expected, {told.probability:.0%} likely to have any{changed}")
-    if told.weighed:
-        say("can it wait: " + "; ".join(_WEIGHED[name].format(value) for name, value in told.weighed.items()))
-    say(
-        f"so far: asked for in {told.n_visits} cycle{'s' * (told.n_visits != 1)}, answered in {told.n_answers}; "
-        f"{told.n_hits} of them found {told.n_new_links} new link{'s' * (told.n_new_links != 1)}"
-        + (f"; changed at {told.n_changed} of {told.n_compared} compared" if told.n_compared else "")
-        + (f"; the last {told.n_failures} failed" if told.n_failures else "")
+    screen = Screen()
+    rank = f"rank {it.rank:,} of {it.n_known:,}" if it.rank else f"no rank among {it.n_known:,}"
+    screen.item(it.url)
+    screen.line(f"{'in the plan' if it.is_picked else 'not in the plan'} of {budget:,} pages by {it.policy}: {rank}")
+    if it.reason:
+        screen.line(f"why it would be picked: {it.reason}" if not it.is_picked else f"why: {it.reason}")
+    if not it.is_picked:
+        screen.line(f"why it was not: {it.cause}; {it.what_would_change}")
+    if it.passed_over_for:
+        screen.line(f"passed over for: {it.passed_over_for}")
+    changed = "" if it.probability_changed is None else f"; {it.probability_changed:.0%} likely to have changed"
+    screen.line(
+        f"a visit now: {number(it.expected)} new links expected, {it.probability:.0%} likely to have any{changed}"
     )
-    last = told.last_visit_at.strftime("%Y-%m-%d %H:%M") if told.last_visit_at else "never"
-    gained = told.last_change_at.strftime("%Y-%m-%d %H:%M") if told.last_change_at else "never"
-    say(f"last visit {last}, last new link {gained} (UTC)")
-    for other, share in told.overlaps:
-        say(f"  new links {share:.0%} the same as on {other}")
+    if it.weighed:
+        factors = (_FACTORS.get(name, name + " {:.2f}").format(value) for name, value in it.weighed.items())
+        screen.line("can it wait: " + "; ".join(factors))
+    screen.line(
+        f"so far: fetched in {count(it.n_visits, 'cycle')}, answered in {it.n_answers:,}; "
+        f"{it.n_hits:,} of them found {count(it.n_new_links, 'new link')}"
+        + (f"; changed at {it.n_changed:,} of {it.n_compared:,} compared" if it.n_compared else "")
+        + (f"; the last {it.n_failures:,} failed" if it.n_failures else "")
+    )
+    last = it.last_visit_at.strftime("%Y-%m-%d %H:%M") if it.last_visit_at else "never"
+    gained = it.last_change_at.strftime("%Y-%m-%d %H:%M") if it.last_change_at else "never"
+    screen.line(f"last visit {last}, last new link {gained} (UTC)")
+    for other, share in it.overlaps:
+        screen.line(f"{share:.0%} of its new links also on {other}", indent="  ")
     for page in related:
-        say(f"  related: {page['url']}")
+        screen.line(f"related: {page['url']}", indent="  ")

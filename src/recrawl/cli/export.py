@@ -73,7 +73,7 @@ def export(
     pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past ones
     (--features, --past). predictions: what the model expects of every page (--model).
     """
-    from recrawl import export as tables
+    from recrawl.report import export as tables
 
     kind = Format.jsonl if json else format or _format_of(out)
     opened = open_history(history, as_of)

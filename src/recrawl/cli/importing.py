@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, count, note, print_json, progress
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.core.words import count
 
 if TYPE_CHECKING:
-    from recrawl.ingest import Report
+    from recrawl.history.ingest import Report
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +57,7 @@ def import_(
     cannot be used are counted by reason and skipped. Exits 1 if an input could not be read.
     """
     from recrawl.history import Appended, History
-    from recrawl.ingest import Options, import_files
+    from recrawl.history.ingest import Options, import_files
 
     options = Options(format=format, keep_tracking=keep_tracking, max_body=max_body << 20, strict=strict)
     total = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) if "-" not in files else None

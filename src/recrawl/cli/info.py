@@ -55,7 +55,7 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
 
 def _hints(history: History) -> dict[str, dict[str, int]]:
     """What sitemaps and feeds said, and how far it was right."""
-    from recrawl.plan.hinted import worths_of
+    from recrawl.insight.hints.of_pages import track_records
 
     return {
         one.kind: {
@@ -64,7 +64,7 @@ def _hints(history: History) -> dict[str, dict[str, int]]:
             "hinted": int(one.n_hinted.sum()),
             "right": int(one.n_right.sum()),
         }
-        for one in worths_of(history)
+        for one in track_records(history)
     }
 
 

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import (
-    JsonOption,
-    console,
-    note,
-    print_json,
-    written,
-)
-from recrawl.cli.grouped import with_options
-from recrawl.cli.planning import Asked, BudgetOption
+from recrawl.cli.common import JsonOption, check_writable, note, print_json, written
+from recrawl.cli.option_groups import choice, with_options
+from recrawl.cli.planning import PastOptions, planning
+from recrawl.plan.formats import FORMATS
+from recrawl.plan.options import PlanOptions
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from recrawl.plan import Plan
-
-
-class Format(StrEnum):
-    """What a crawler takes."""
-
-    urls = "urls"
-    jsonl = "jsonl"
-    csv = "csv"
-    scrapy = "scrapy"
-    urlfrontier = "urlfrontier"
-    heritrix = "heritrix"
-    nutch = "nutch"
+    from recrawl.plan.plan import Plan
 
 
 def register(app: typer.Typer) -> None:
@@ -42,119 +22,107 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    budget: BudgetOption,
-    asked: Asked,
+    options: PlanOptions,
+    past: PastOptions,
     format: Annotated[
-        Format | None, typer.Option("--format", help="For which crawler; default jsonl with --out.")
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            callback=choice("format", tuple(FORMATS)),
+            help=f"Format of your crawler: {', '.join(FORMATS)}. Default: jsonl with --out.",
+        ),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write it; .gz and .zst compress, - is stdout.")
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the plan to a file; .gz and .zst compress, - is stdout."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many pages to show.")] = 20,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not keep the plan in the history.")] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of pages to show.")] = 20,
+    summary: Annotated[bool, typer.Option("--summary", help="Show totals only; with --json one object.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not store the plan in the history.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """The next pages to fetch, each with what to expect of it and why; for a person, a script or a crawler.
+    """Show the next pages to fetch, each with what to expect of it and why: for a person, a script or a crawler.
 
-    The plan is kept in the history: when the visits have come back, recrawl score tells how right it was. With --as-of it is
-    made as if it were that time.
+    The plan is stored in the history. Once its pages have been visited, recrawl score shows how right it was. With --as-of the
+    plan is made as if it were that time.
     """
-    from recrawl.plan.formats import FORMATS, records
-    from recrawl.plan.make import chosen
-    from recrawl.plan.score import store
-
-    opened, situation, now, request = asked.situation(budget)
-    made = chosen(situation, request, now)
+    check_writable(out)
+    with planning(past, options) as (history, planner):
+        made = planner.plan()
     if not dry_run:
-        store(opened, made)
+        from recrawl.plan.score import store
+
+        store(history, made)
     if out or format:
-        with written(out or "-") as stream:
-            for part in FORMATS[(format or Format.jsonl).value](made):
-                stream.write(part)
-        if out and out != "-":
-            note(f"{len(made):,} pages: {out}")
-        return
-    if json:
-        for row in records(made):
+        _write(made, out, format)
+    elif summary and json:
+        print_json(made.summary())
+    elif json:
+        for row in made.records():
             print_json(row)
-        return
-    _show(made, top)
+    else:
+        _show(made, 0 if summary else top)
+
+
+def _write(made: Plan, out: str | None, format: str | None) -> None:
+    from recrawl.plan.formats import writer_of
+
+    with written(out or "-") as stream:
+        for part in writer_of(format or "jsonl")(made):
+            stream.write(part)
+    if out and out != "-":
+        note(f"{len(made):,} pages: {out}")
 
 
 def _show(made: Plan, top: int) -> None:
-    screen = console()
-    if len(made):
-        screen.print(_table(made, top))
-    total = _gains(made, float(made.expected.sum()), float(made.probability_changed.sum()))
-    screen.print(
-        f"{len(made):,} of {made.n_known:,} known pages, {total} expected; plan {made.id}",
-        markup=False,
-    )
+    from itertools import islice
+
+    from recrawl.cli.screen import Screen
+
+    screen = Screen()
+    if len(made) and top:
+        screen.heading(f"the next pages, by {made.policy}")
+        for row in islice(made.records(), top):
+            screen.item(row["url"], *_facts(row))
+        screen.gap()
+    shown = f" ({top} shown, --top shows more)" if 0 < top < len(made) else ""
+    screen.line(f"{len(made):,} of {made.n_known:,} known pages, {made.gain_in_words()} expected{shown}")
+    screen.line(f"plan {made.id}")
     if made.left_out:
-        screen.print("not picked: " + ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items()), markup=False)
-    if len(made.yield_by_budget):
-        screen.print(_by_budget(made), markup=False)
+        screen.line("not picked: " + ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items()))
+    if made.by_budget():
+        screen.line(_by_budget(made))
     if made.n_starving:
-        screen.print(
+        screen.line(
             f"{made.n_starving:,} pages have waited more than {made.request.max_wait.days} days and are not in the plan; "
             f"so that none waits longer, --budget {made.budget_needed:,} would be needed in every cycle",
             style="yellow",
-            markup=False,
         )
 
 
-def _table(made: Plan, top: int) -> Table:
-    from rich.table import Table
+def _facts(row: dict[str, Any]) -> list[str]:
+    """What to show of a page below its URL: numbers, times, and the reason."""
+    from recrawl.core.words import number
 
-    from recrawl.plan.formats import records
-
-    table = Table("page", "expected", "any", "changed", "last visit", "last new link", "why", pad_edge=False)
-    for column in (1, 2, 3):
-        table.columns[column].justify = "right"
-    for row in islice(records(made), top):
-        changed = row["probability_changed"]
-        table.add_row(
-            row["url"],
-            _expected(row),
-            f"{row['probability']:.0%}",
-            "–" if changed is None else f"{changed:.0%}",
-            _short(row["last_visit_at"]),
-            _short(row["last_change_at"]),
-            row["reason"],
-        )
-    table.title, table.title_justify = f"the next pages, by {made.policy}", "left"
-    return table
-
-
-def _expected(row: dict[str, Any]) -> str:
-    """New links, with the interval where there is one."""
-    from recrawl.models.reasons import number
-
-    if row["expected_low"] is None:
-        return number(row["expected_new_links"])
-    return f"{number(row['expected_new_links'])} ({row['expected_low']:.0f}–{row['expected_high']:.0f})"
-
-
-def _gains(made: Plan, links: float, changed: float) -> str:
-    """What counts for the goal, in words."""
-    from recrawl.models.reasons import number
-
-    words = {"links": f"{number(links)} new links", "content": f"{number(changed)} changed pages"}
-    return words.get(made.request.goal) or " and ".join(words.values())
+    links = f"{number(row['expected_new_links'])} new links expected"
+    if row["expected_low"] is not None:
+        links += f" ({row['expected_low']:.0f} to {row['expected_high']:.0f})"
+    likely = f"{row['probability']:.0%} likely to have any"
+    changed = "" if row["probability_changed"] is None else f", {row['probability_changed']:.0%} to have changed"
+    visits = f"last visit {_short(row['last_visit_at'])}, last new link {_short(row['last_change_at'])}"
+    return [f"{row['rank']:,}. {links}; {likely}{changed}", visits, f"why: {row['reason']}"]
 
 
 def _by_budget(made: Plan) -> str:
     """What half and twice the budget would bring, and one page more."""
-    import numpy as np
-
-    links, changed = made.links_by_budget, made.changed_by_budget
-    budgets = sorted({max(1, round(len(made) * share)) for share in (0.5, 1, 2)})
-    ends = [min(budget, len(links)) - 1 for budget in budgets]
-    totals = {len(made): (float(made.expected.sum()), float(np.nansum(made.probability_changed)))}  # as chosen with it
-    gains = [totals.get(budget) or (links[end], changed[end]) for budget, end in zip(budgets, ends, strict=True)]
-    shown = ", ".join(f"{budget:,} pages: {_gains(made, *gain)}" for budget, gain in zip(budgets, gains, strict=True))
-    more = _gains(made, made.at_cut(links), made.at_cut(changed))
-    return f"expected by budget: {shown}; one page more would bring {more}"
+    gains = ", ".join(
+        f"{budget:,} pages: {made.in_words(links, changed)}" for budget, links, changed in made.by_budget()
+    )
+    more = made.in_words(made.at_cut(made.links_by_budget), made.at_cut(made.changed_by_budget))
+    return f"expected by budget: {gains}; one page more would bring {more}"
 
 
 def _short(at: str | None) -> str:

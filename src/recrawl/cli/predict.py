@@ -62,7 +62,7 @@ def predict(
     from recrawl.models.predictor import predict as run
     from recrawl.models.records import records
     from recrawl.models.saved import check_fits, load
-    from recrawl.urls import canonical
+    from recrawl.web.urls import canonical
 
     predictor = load(model)
     opened = open_history(history, as_of)
@@ -130,7 +130,7 @@ def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, js
 
     from recrawl.models.around import BASES
     from recrawl.models.reasons import number, reasons
-    from recrawl.urls import page_id
+    from recrawl.web.urls import page_id
 
     first = next(iter(found.values()))
     page = int(np.searchsorted(first.panel.page, page_id(url)))

@@ -20,12 +20,12 @@ from recrawl.cli.common import (
     working,
     written,
 )
-from recrawl.cli.grouped import with_options
+from recrawl.cli.option_groups import with_options
 from recrawl.cli.policy_options import budget_pages, made_policies, per_cycle
 from recrawl.cli.replay_options import PastOptions
 
 if TYPE_CHECKING:
-    from recrawl.experiments.replays import Replays
+    from recrawl.report.replays.comparison import Replays
 
 DEFAULT = (
     "round-robin,windowed-outdegree,windowed-clique,regression,regression-round-robin,bandit,expected-harvest,oracle"
@@ -82,9 +82,9 @@ def replay(
     Coverage over time, how soon links are found, freshness of kept copies and what it costs. The first crawl that holds most pages
     is known to all; what is found is compared with what visiting every page in every cycle finds.
     """
-    from recrawl.experiments.replays import gather
     from recrawl.policies import Budget
     from recrawl.replay import replay_many
+    from recrawl.report.replays.comparison import gather
 
     chosen = made_policies(policies, settings or (), window=window, seed=seed)
     with working("working out what every page showed in every cycle"):
@@ -108,7 +108,7 @@ def replay(
         _write_rows(rows, found)
     with working("comparing the policies"):
         if out:
-            from recrawl.experiments.replay_page import write_replay_page
+            from recrawl.report.replays.page import write_replay_page
 
             write_replay_page(out, found)
     if rows == "-":
@@ -169,8 +169,8 @@ def _print_json(found: Replays) -> None:
 def _print_tables(found: Replays, out: str | None, rows: str | None) -> None:
     from rich.text import Text
 
-    from recrawl.experiments.replay_page import scope
-    from recrawl.experiments.replay_tables import legend, tables
+    from recrawl.report.replays.page import scope
+    from recrawl.report.replays.tables import legend, tables
 
     screen = console()
     screen.print(Text(scope(found)))

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import ANY, ChangeOption, EveryOption, open_history
+from recrawl.cli.common import ChangeOption, EveryOption, open_history
+from recrawl.world.notion_names import ANY
+from recrawl.world.pages import Need
 
 if TYPE_CHECKING:
     from recrawl.policies import Policy
-    from recrawl.world import World
+    from recrawl.world.recorded import World
 
 RELEVANT = 0.5  # above which a link counts as relevant
 
@@ -60,8 +62,8 @@ class PastOptions:
 
     def world(self, history: str, policies: Sequence[Policy]) -> World:
         """What every page showed in every cycle, with all that these policies need to know."""
-        from recrawl.change import notion_or_any
         from recrawl.replay import past
+        from recrawl.world.change import notion_or_any
 
         first, notion = _moment("--from", self.since), notion_or_any(self.change)
         opened = open_history(history, self.until)
@@ -69,8 +71,8 @@ class PastOptions:
             opened,
             self.every,
             first,
-            self.related if any(policy.needs_related for policy in policies) else 0,
-            with_words=any(policy.needs_words for policy in policies),
+            self.related if any(Need.RELATED in policy.needs for policy in policies) else 0,
+            with_words=any(Need.WORDS in policy.needs for policy in policies),
             notion=notion,
             observed=self.observed,
         )
@@ -84,7 +86,7 @@ class PastOptions:
 
     def limits(self) -> list[str]:
         """What a reader of the results must know of what counts."""
-        from recrawl.change import notion_or_any
+        from recrawl.world.change import notion_or_any
 
         told = ["only relevant links count"] if self.is_focused else []
         if notion_or_any(self.change) is not None:
@@ -94,7 +96,7 @@ class PastOptions:
 
 def _moment(option: str, text: str | None) -> Any:
     from recrawl.errors import BadRecord
-    from recrawl.visits import parse_at
+    from recrawl.web.visit import parse_at
 
     try:
         return parse_at(text) if text else None

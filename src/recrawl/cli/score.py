@@ -40,8 +40,8 @@ def score(
     json: JsonOption = False,
 ) -> None:
     """How right each plan was, once the visits have come back: expected against found, calibration, and against round-robin."""
+    from recrawl.core.times import parse_period
     from recrawl.errors import NotEnoughData
-    from recrawl.panel import parse_period
     from recrawl.plan.score import scores
 
     opened = open_history(history, as_of)

@@ -13,15 +13,15 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     console,
-    count,
     open_history,
     print_json,
     working,
 )
+from recrawl.core.words import count
 
 if TYPE_CHECKING:
     from recrawl.history import PageStory
-    from recrawl.history.page_story import PageVisit
+    from recrawl.history.page_timeline import PageVisit
 
 
 _NUMBERS = ("inter\nnal", "exter\nnal", "new", "new to\npage", "new any\nwhere", "left")
@@ -42,10 +42,10 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """One page's timeline: every visit, what was new at it, what left, whether the text changed."""
-    from recrawl.history import page_story
+    from recrawl.history.page_timeline import page_timeline
 
     with working("looking through the history"):
-        story = page_story(open_history(history, as_of), url, with_links=links)
+        story = page_timeline(open_history(history, as_of), url, with_links=links)
     if json:
         print_json(asdict(story))
     else:

@@ -1,4 +1,4 @@
-"""``recrawl stats``: the papers' empirical analysis on any history."""
+"""``recrawl stats``: how new links arrive on the pages of a history."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from recrawl.cli.common import (
     EveryOption,
     HistoryOption,
     JsonOption,
-    MinShareOption,
     SeedOption,
     console,
+    note,
     open_history,
     print_json,
     working,
 )
+from recrawl.cli.report_options import OutOption, SelfContainedOption
 
 
 def register(app: typer.Typer) -> None:
@@ -27,43 +28,63 @@ def register(app: typer.Typer) -> None:
 
 
 def stats(
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
-    ] = None,
+    out: OutOption = None,
+    self_contained: SelfContainedOption = False,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: EveryOption = "crawl",
-    min_share: MinShareOption = 1.0,
+    min_share: Annotated[
+        float | None,
+        typer.Option(
+            "--min-share",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Keep pages seen in at least this share of the rounds. Default: 0.5, or less where that would leave out more "
+            "than half of the pages.",
+        ),
+    ] = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """How new links arrive: the empirical analysis of the papers, as tables and as one self-contained HTML page.
+    """Show how new links arrive: findings first, then tables; with --out also an HTML page with plots.
 
-    Means and deviations per round, pages without new links, change rates, groups from round to round, heavy tails and the laws
-    that fit them, the most extreme pages, top-level domains, gaps between visits.
+    New links per page and round, pages without new links, change rates, groups from round to round, heavy tails and the laws that
+    fit them, the most extreme pages, top-level domains, and the time between visits: the analysis of Dang et al. (2022) and of
+    Jayawardana et al. (2020). Many rounds are shown as means by day, week or month; --json has every round.
     """
-    from recrawl.experiments.empirical import analyse
-    from recrawl.panel import build
+    from recrawl.report.stats.analysis import analyse, default_share
+    from recrawl.world.panel import build
 
     opened = open_history(history, as_of)
     with working("working out what was new, and how it is distributed"):
         timeline = opened.timeline
-        found = analyse(build(opened, every, min_share), timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
+        share = default_share(opened, every) if min_share is None else min_share
+        panel = build(opened, every, share)
+        statistics = analyse(panel, timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
         if out:
-            from recrawl.experiments.empirical_page import write_empirical_page
+            from recrawl.report.stats.page import write_stats_page
 
-            write_empirical_page(out, found)
+            write_stats_page(out, statistics, self_contained=self_contained)
+    note(
+        f"pages seen in at least {share:.1%} of the rounds (--min-share {share:g}): {_kept(panel.shape[0], len(timeline.pages))}"
+    )
     if json:
-        print_json(found.as_dict())
+        print_json(statistics.as_dict())
         return
     from rich.text import Text
 
-    from recrawl.experiments.tables import tables
+    from recrawl.report.stats.page import scope, stats_tables
+    from recrawl.report.terminal import bullets
 
     screen = console()
-    for table in tables(found):
+    screen.print(Text(f"{scope(statistics)}.", "bold"))
+    screen.print(bullets(statistics.findings))
+    for table in stats_tables(statistics):
         screen.print(table)
-    for sentence in found.findings:
-        screen.print(Text(f"• {sentence}"))
     if out:
-        screen.print(Text(f"all of it with plots: {out}"))
+        screen.print(Text(f"\nAll of it with plots: {out}"))
+
+
+def _kept(n_pages: int, n_known: int) -> str:
+    return f"all {n_pages:,}" if n_pages == n_known else f"{n_pages:,} of {n_known:,}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,7 +23,7 @@ from recrawl.cli.common import (
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
-    from recrawl.synth import Settings
+    from recrawl.synth import SynthSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -62,13 +61,13 @@ def synth(
     Pages gain and lose links, die and fail; topics behave alike, pages of a site share links, tails are heavy. The same seed
     makes the same web.
     """
-    from recrawl.panel import parse_period
-    from recrawl.synth import Settings
+    from recrawl.core.times import parse_period
+    from recrawl.synth import SynthSettings
 
     if serve:
         _serve(pages, rounds, parse_period(every), parse_period(step).total_seconds(), seed)
         return
-    settings = Settings(
+    settings = SynthSettings(
         pages=pages,
         rounds=rounds,
         every=parse_period(every),
@@ -83,7 +82,7 @@ def synth(
         _into_file(settings, out)
 
 
-def _into_history(settings: Settings, folder: str, json: bool) -> None:
+def _into_history(settings: SynthSettings, folder: str, json: bool) -> None:
     from recrawl.history import History
     from recrawl.synth import batches
 
@@ -106,19 +105,15 @@ def _into_history(settings: Settings, folder: str, json: bool) -> None:
         console().print(f"[bold]{added:,}[/] visits of {settings.pages:,} made-up pages in {folder}")
 
 
-def _into_file(settings: Settings, out: str) -> None:
+def _into_file(settings: SynthSettings, out: str) -> None:
     from recrawl.synth import write_jsonl, write_warc
 
     with working(f"making up {settings.pages:,} pages"):
         if out.endswith((".warc", ".warc.gz")):
-            draft = Path(out).with_name(f".{Path(out).name}")
             try:
-                n = write_warc(settings, draft)
-                draft.replace(out)
+                n = write_warc(settings, out)
             except OSError as error:
                 raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
-            finally:
-                draft.unlink(missing_ok=True)
         else:
             with written(out) as stream:
                 n = write_jsonl(settings, stream)
@@ -131,7 +126,7 @@ def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) 
     import time
     from datetime import UTC, datetime
 
-    from recrawl.synth.living import Living, LivingWeb
+    from recrawl.synth.living.web import Living, LivingWeb
 
     with LivingWeb(Living(pages=pages, steps=steps, every=every, seed=seed, start=datetime.now(UTC))) as web:
         for url in web.seeds:

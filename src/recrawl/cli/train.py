@@ -69,12 +69,12 @@ def train(
     The model is one file, without pickle, with a card that says what it was trained on. Use it with: recrawl predict.
     """
     from recrawl.cli.common import chosen
+    from recrawl.insight.related import METHODS
+    from recrawl.insight.targets import LINKS
     from recrawl.models.learners import named
     from recrawl.models.predictor import Recipe
     from recrawl.models.predictor import train as run
     from recrawl.models.saved import save
-    from recrawl.related import METHODS
-    from recrawl.targets import LINKS
 
     named(learner)
     if neighbours not in METHODS:

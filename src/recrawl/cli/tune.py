@@ -49,10 +49,11 @@ def tune(
     """
     from recrawl.cli.policy_options import budget_pages, made_policies
     from recrawl.plan.default import recommend
-    from recrawl.plan.make import N_RELATED
-    from recrawl.policies.base import Budget
+    from recrawl.plan.survey import N_RELATED
+    from recrawl.policies import DEFAULT
+    from recrawl.policies.budget import Budget
     from recrawl.replay.past import past
-    from recrawl.replay.tune import CANDIDATES, DEFAULT
+    from recrawl.replay.tune import CANDIDATES
     from recrawl.replay.tune import tune as run
 
     if "," in budget:

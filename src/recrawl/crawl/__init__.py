@@ -11,7 +11,7 @@ __all__ = ["Addon"]
 
 
 def __getattr__(name: str) -> Any:
-    """The add-on, imported when it is asked for: its helpers do not need Scrapy."""
+    """Import the add-on on first use, because other modules of this package work without Scrapy."""
     if name != "Addon":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from recrawl.crawl.addon import Addon

@@ -1,4 +1,4 @@
-"""Every response as it came, in WARC files."""
+"""Scrapy's responses in WARC files, as received."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from recrawl.crawl.session import Session, logger
 from recrawl.crawl.warc import WarcWriter
 
 
-class Archive:
-    """Scrapy's downloader middleware next to the network: sees bodies as they were sent, but for their transfer coding."""
+class WarcMiddleware:
+    """Downloader middleware next to the network: sees bodies as they were sent, only without transfer encoding."""
 
     def __init__(self, crawler: Any) -> None:
         self.session = Session.of(crawler)
@@ -29,20 +29,21 @@ class Archive:
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Self:
-        """As Scrapy makes its parts."""
+        """Scrapy's constructor."""
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Write it down; a disk that is full ends that, not the crawl."""
+        """Write the response. A full disk ends the archiving, not the crawl."""
         if self.writer is None:
             return response
         try:
             self._write(self.writer, request, response)
             self.session.stats.inc_value("recrawl/archived")
         except OSError as error:
-            logger.error("no more is written to WARC files: %s", error)
+            message = f"stopped writing WARC files: {error}"
+            logger.error("%s", message)
             self.session.stats.inc_value("recrawl/archive_failed")
-            self.session.note(f"no more is written to WARC files: {error}")
+            self.session.note(message)
             self.closed("failed")
             self.writer = None
         return response
@@ -51,17 +52,17 @@ class Archive:
         at = self.session.now()
         headers = [(name, value) for name, values in response.headers.items() for value in values]
         if response.status == 304:
-            writer.not_modified(response.url, at, headers, None, _request_head(request))
+            writer.not_modified(response.url, at, headers=headers, request=_request_bytes(request))
             return
         writer.response(
             response.url,
             at,
-            response.status,
-            to_bytes(RESPONSES.get(response.status, b"")).decode("latin-1"),
-            headers,
-            response.body,
-            _request_head(request),
-            "disconnect" if "dataloss" in response.flags else None,
+            status=response.status,
+            reason=to_bytes(RESPONSES.get(response.status, b"")).decode("latin-1"),
+            headers=headers,
+            body=response.body,
+            request=_request_bytes(request),
+            truncated="disconnect" if "dataloss" in response.flags else None,
         )
 
     def closed(self, reason: str) -> None:
@@ -71,7 +72,7 @@ class Archive:
                 self.writer.close()
 
 
-def _request_head(request: Request) -> bytes:
+def _request_bytes(request: Request) -> bytes:
     """The request as it was sent, as far as Scrapy knows it."""
     target = "/" + request.url.partition("//")[2].partition("/")[2].partition("#")[0]
     host = request.url.partition("//")[2].partition("/")[0]

@@ -6,18 +6,18 @@ from typing import Any, Self
 
 from scrapy.http import Request
 
-from recrawl.crawl.page_request import PlannedPage
+from recrawl.crawl.page_request import PlannedRequest
 from recrawl.crawl.record import is_visit
 from recrawl.crawl.session import Session
 
 NAMES = ("If-None-Match", "If-Modified-Since")
-ASKED = "recrawl_conditional"  #: in a request's meta: the URL that its validators are about
+VALIDATED_URL = "recrawl_conditional"  #: in a request's meta: the URL that its validators belong to
 
 
-class Conditional:
-    """Scrapy's downloader middleware that asks for planned pages only if they changed.
+class ConditionalRequests:
+    """Downloader middleware that requests planned pages only if they changed.
 
-    What the spider asks for by itself stays as it is: without the page it would scrape nothing and follow no links.
+    The spider's own requests stay as they are: without the page it could scrape nothing and follow no links.
     """
 
     def __init__(self, crawler: Any) -> None:
@@ -25,21 +25,21 @@ class Conditional:
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Self:
-        """As Scrapy makes its parts."""
+        """Scrapy's constructor."""
         return cls(crawler)
 
     def process_request(self, request: Request, spider: Any = None) -> None:
-        """Add the validators of the copy that is kept."""
-        if not isinstance(request, PlannedPage) or not is_visit(request):
+        """Add the validators of the page's last stored copy."""
+        if not isinstance(request, PlannedRequest) or not is_visit(request):
             return
-        if request.meta.get(ASKED, request.url) != request.url:  # it was sent on, with the validators of another page
+        if request.meta.get(VALIDATED_URL, request.url) != request.url:  # redirected, with another page's validators
             for name in NAMES:
                 request.headers.pop(name, None)
         if any(name in request.headers for name in NAMES):
             return
-        sent = self.session.headers(request.url)
-        for name, value in sent.items():
+        validators = self.session.validators_of(request.url)
+        for name, value in validators.items():
             request.headers[name] = value.encode("latin-1", "replace")
-        if sent:
-            request.meta[ASKED] = request.url
+        if validators:
+            request.meta[VALIDATED_URL] = request.url
             self.session.stats.inc_value("recrawl/conditional")

@@ -1,4 +1,4 @@
-"""Feeds: RSS 0.9x, 1.0 and 2.0 and Atom, read for one thing, which pages are new or changed and when.
+"""Feeds (RSS 0.9x, 1.0 and 2.0, and Atom), read for one thing: which pages are new or changed, and since when.
 
 References: https://www.rssboard.org/rss-specification; RFC 4287 (Atom); RFC 822 and RFC 3339 for the dates.
 """
@@ -15,25 +15,25 @@ from email.utils import parsedate_tz
 from typing import Any, Literal
 
 from recrawl.crawl.sitemaps import Entry, Listing, w3c_time
-from recrawl.crawl.xml import BadXml, Document, local_name, texts
-from recrawl.errors import BadUrl
-from recrawl.urls import canonical
+from recrawl.crawl.xml import Document, local_name, texts
+from recrawl.errors import BadUrl, BadXml
+from recrawl.web.urls import canonical
 
-#: Elements that tell when an entry or a feed was written, of all versions (Atom 0.3 had "modified" and "issued").
+#: Elements with the time of an entry or a feed, in all versions (Atom 0.3 had "modified" and "issued").
 _TIMES = ("updated", "modified", "pubdate", "date", "published", "issued", "lastbuilddate")
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _RSS_1 = re.compile(r"//purl\.org/(rss|net/rss)|//my\.netscape\.com/rdf|//channel\.netscape\.com/rdf")
-_LISTED = re.compile(rb"https?://[^\s<>]+[ \t]*(?:[\r\n]|\Z)", re.IGNORECASE)  # one URL alone in its line
+_URL_LINE = re.compile(rb"https?://[^\s<>]+[ \t]*(?:[\r\n]|\Z)", re.IGNORECASE)  # a URL alone on its line
 
 
 @dataclass(frozen=True)
-class Feed:
-    """What one feed names."""
+class ParsedFeed:
+    """The pages that a feed lists."""
 
     entries: list[Entry]
-    updated_at: datetime | None  # UTC, aware: when the feed itself says it was last written
-    skipped: Counter[str]  # why entries or dates were left out
+    updated_at: datetime | None  # UTC, aware: the latest time that the feed gives for itself
+    skipped: Counter[str]  # reason → how many entries or dates were left out
     fault: str | None = None  # why the file could not be read to its end
 
 
@@ -45,7 +45,7 @@ def kind_of(body: bytes) -> Literal["sitemap", "feed"] | None:
     """
     document = Document.of(body, max_bytes=1 << 16)
     if not document.is_xml:
-        return "sitemap" if _LISTED.match(document.data) else None
+        return "sitemap" if _URL_LINE.match(document.data) else None
     try:
         root = document.root
     except BadXml:
@@ -56,13 +56,13 @@ def kind_of(body: bytes) -> Literal["sitemap", "feed"] | None:
 
 
 def _is_feed(root: Any) -> bool:
-    if local_name(root.tag) == "rdf":  # which other things than feeds are written in
+    if local_name(root.tag) == "rdf":  # RDF is not only used for feeds
         return any(_RSS_1.search(space) for space in root.nsmap.values())
     return local_name(root.tag) in ("rss", "feed")
 
 
-def read_feed(body: bytes, url: str, *, charset: str | None = None, now: datetime | None = None) -> Feed:
-    """Read a feed. Only pages of its own site count, as with sitemaps; items without a date have `changed_at` None.
+def read_feed(body: bytes, url: str, *, charset: str | None = None, now: datetime | None = None) -> ParsedFeed:
+    """Read a feed. As in sitemaps, only pages of its own site count. Entries without a date have `changed_at` None.
 
     >>> item = b"<item><link>/a</link><pubDate>Sun, 01 Mar 2026 10:00:00 +0100</pubDate></item>"
     >>> feed = read_feed(b"<rss><channel>" + item + b"</channel></rss>", "https://e.org/feed")
@@ -71,18 +71,18 @@ def read_feed(body: bytes, url: str, *, charset: str | None = None, now: datetim
     """
     document = Document.of(body, charset)
     listing = Listing(url, feed_time, now)
-    built: list[datetime] = []
+    feed_times: list[datetime] = []
     fault = None
     try:
-        _read(document, listing, built)
+        _read(document, listing, feed_times)
     except BadXml as error:
-        if not listing.found:
+        if not listing.changed_at:
             raise BadXml(f"No feed at {url[:200]}: {error}.") from None
         fault = str(error)
-    return Feed(listing.entries, max(built, default=None), listing.skipped, fault)
+    return ParsedFeed(listing.entries, max(feed_times, default=None), listing.skipped, fault)
 
 
-def _read(document: Document, listing: Listing, built: list[datetime]) -> None:
+def _read(document: Document, listing: Listing, feed_times: list[datetime]) -> None:
     root = document.root
     if not _is_feed(root):
         raise BadXml(f"it begins with <{local_name(root.tag)[:80]}>")
@@ -91,16 +91,16 @@ def _read(document: Document, listing: Listing, built: list[datetime]) -> None:
             address, base = _address(element, listing.source)
             listing.add(address, max(_times(texts(element), listing), default=None), base)
         elif local_name(element.getparent().tag) in ("channel", "feed"):
-            built += _times({local_name(element.tag): element.text or ""}, listing)
+            feed_times += _times({local_name(element.tag): element.text or ""}, listing)
 
 
-def _times(said: dict[str, str], listing: Listing) -> list[datetime]:
-    times = (listing.time(said.get(name)) for name in _TIMES)
+def _times(fields: dict[str, str], listing: Listing) -> list[datetime]:
+    times = (listing.time(fields.get(name)) for name in _TIMES)
     return [time for time in times if time]
 
 
 def _address(entry: Any, url: str) -> tuple[str | None, str]:
-    """The page that an entry is about, as written, and what it is relative to."""
+    """The page that an entry is about, as written, and the base URL that resolves it."""
     for element, address in _addresses(entry):
         if address:
             return address.strip(), _base(element, url)
@@ -108,7 +108,7 @@ def _address(entry: Any, url: str) -> tuple[str | None, str]:
 
 
 def _addresses(entry: Any) -> Iterator[tuple[Any, str | None]]:
-    """All that may be an entry's page, the best first."""
+    """Everything that may be the URL of an entry's page, the best first."""
     for child in entry:
         if local_name(child.tag) == "link" and child.get("rel", "alternate") == "alternate":
             yield child, child.get("href") or (child.text or "").strip()
@@ -119,20 +119,20 @@ def _addresses(entry: Any) -> Iterator[tuple[Any, str | None]]:
 
 
 def _absolute(text: str | None) -> str | None:
-    """An identifier, if it can be visited: most are called permalinks for want of saying that they are none."""
+    """An identifier that is a URL: many guids count as permalinks only because the feed does not deny it."""
     return text if text and re.match(r"\s*https?://", text, re.IGNORECASE) else None
 
 
 def _base(element: Any, url: str) -> str:
-    """The feed's URL, changed by every xml:base from the outermost element inwards; one that is no web address is ignored."""
-    written = [outer.get(_XML_BASE) for outer in (element, *element.iterancestors())]
-    for base in filter(None, reversed(written)):
+    """The feed's URL, resolved against every xml:base from the outermost element inwards. Invalid bases are ignored."""
+    bases = [ancestor.get(_XML_BASE) for ancestor in (element, *element.iterancestors())]
+    for base in filter(None, reversed(bases)):
         with suppress(BadUrl):
             url = canonical(base, url, keep_tracking=True)
     return url
 
 
-#: Zones that feeds use and RFC 822 does not know, in hours.
+#: Offsets in hours of time zones that feeds use and RFC 822 does not define.
 _ZONES = {
     "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "BST": 1, "WET": 0, "WEST": 1, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5,
     "SGT": 8, "HKT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "AKST": -9, "AKDT": -8, "HST": -10,
@@ -140,7 +140,7 @@ _ZONES = {
 
 
 def feed_time(text: str) -> datetime:
-    """A date of RFC 822 or RFC 3339, in the spellings that feeds use; without a known zone it is UTC.
+    """A date of RFC 822 or RFC 3339, in the spellings that feeds use. Without a known zone it is UTC.
 
     >>> feed_time("Sun, 1 March 26 10:00 CET").isoformat(), feed_time("2026-03-01T10:00Z").isoformat()
     ('2026-03-01T09:00:00+00:00', '2026-03-01T10:00:00+00:00')
@@ -153,12 +153,12 @@ def feed_time(text: str) -> datetime:
         raise ValueError(f"not a date: {text[:100]!r}; write it like Sun, 01 Mar 2026 10:00:00 GMT")
     year, month, day, hour, minute, second = parts[:6]
     zone = text.upper().split()[-1]
-    ahead = timedelta(hours=_ZONES[zone]) if zone in _ZONES else timedelta(seconds=parts[9])
-    return datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone(ahead)).astimezone(UTC)
+    offset = timedelta(hours=_ZONES[zone]) if zone in _ZONES else timedelta(seconds=parts[9])
+    return datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone(offset)).astimezone(UTC)
 
 
 def _parts(text: str) -> Any:
     try:
         return parsedate_tz(text)
-    except (ValueError, TypeError, IndexError):  # which it raises for some nonsense, differing by version
+    except (ValueError, TypeError, IndexError):  # raised for some malformed dates, depending on the Python version
         return None

@@ -1,4 +1,4 @@
-"""A first crawl that was cut short goes on: what it has fetched goes from the history into its frontier, and is not asked again."""
+"""Resume an interrupted first crawl: pages it has fetched go from the history into its frontier and are not requested again."""
 
 from __future__ import annotations
 
@@ -9,66 +9,66 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.core.arrays import Ints
+from recrawl.core.times import microseconds
 from recrawl.crawl.frontier import Frontier
-from recrawl.crawl.unfinished import FIRST, came_to_its_end, note_down, noted
+from recrawl.crawl.unfinished import FIRST, read_note, remove_note, write_note
 from recrawl.history import History
-from recrawl.policies.base import Ints, microseconds
 from recrawl.replay.focus import words_of
-from recrawl.urls import trap
-from recrawl.visits import Outcome
+from recrawl.web.urls import trap
+from recrawl.web.visit import Outcome
 
 
 class FirstCrawl:
-    """One first crawl in its history, from its beginning to its end, however often it was cut short."""
+    """One first crawl and its history, from beginning to end, however often it is interrupted."""
 
     def __init__(self, history: History, frontier: Frontier) -> None:
         self.history, self.frontier = history, frontier
         self._note: dict[str, Any] = {}
 
     def begin(self, now: datetime, resume: bool = True, is_alone: bool = True) -> int:
-        """Take up what an earlier crawl from the same seeds has fetched, if it was cut short: how many pages that were.
+        """Restore the pages that an interrupted crawl from the same seeds has fetched, and return their number.
 
-        Beside another crawl (not `is_alone`) nothing is taken up, and what that one noted stays.
+        If another crawl is using the history (not `is_alone`), nothing is restored and that crawl's note stays.
         """
         if not is_alone:
             return 0
         seeds = sorted(self.frontier.seeds)
-        earlier = noted(self.history, FIRST)
+        earlier = read_note(self.history, FIRST)
         began = earlier.get("began_at")
         if resume and earlier.get("seeds") == seeds and isinstance(began, int):
             self._note = earlier
-            return self._take_up(began)
+            return self._restore(began)
         self._note = {"seeds": seeds, "began_at": microseconds(now)}
-        note_down(self.history, FIRST, self._note)
+        write_note(self.history, FIRST, self._note)
         return 0
 
     def end(self) -> None:
-        """It came to its end by itself: the next one begins anew."""
-        came_to_its_end(self.history, FIRST, self._note)
+        """The crawl finished by itself: the next one starts from the seeds again."""
+        remove_note(self.history, FIRST, self._note)
 
-    def _take_up(self, began: int) -> int:
-        """Visits since then, in their order: a page was found on one that was fetched before it."""
+    def _restore(self, began: int) -> int:
+        """Replay the visits since then in the order of time: a page is found on one that was fetched before it."""
         timeline = self.history.timeline
-        is_known = timeline.outcome != Outcome.FAILED  # what failed is worth another try
+        is_known = timeline.outcome != Outcome.FAILED  # failed pages are tried again
         since = np.flatnonzero((timeline.at >= began) & is_known)
         since = since[np.argsort(timeline.at[since], kind="stable")]
         page = timeline.page[since]
         words = words_of(self.history, page) if self.frontier.order.needs_words else {}
-        said = {int(page[i]): counts for i, counts in words.items()}
-        taken_up = [
-            self.frontier.visited(url, links, said.get(of_page, Counter()))
-            for of_page, url, links in zip(
-                page.tolist(), self.history.urls_of(page).to_pylist(), self._links(since), strict=True
-            )
+        words_by_page = {int(page[i]): counts for i, counts in words.items()}
+        urls = self.history.urls_of(page).to_pylist()
+        restored = [
+            self.frontier.restore(url, links, words_by_page.get(page_id, Counter()))
+            for page_id, url, links in zip(page.tolist(), urls, self._links(since), strict=True)
             if url is not None
         ]
-        return sum(taken_up)
+        return sum(restored)
 
     def _links(self, visits: Ints) -> Iterator[list[str]]:
-        """What each of some visits showed, without what looks like a trap."""
+        """The links that each visit showed, without those that look like crawler traps."""
         timeline = self.history.timeline
         sets, number = timeline.sets, np.where(timeline.outcome[visits] == Outcome.OK, timeline.links[visits], -1)
-        lists = [sets.links[sets.start[one] : sets.start[one + 1]] if one >= 0 else sets.links[:0] for one in number]
+        lists = [sets.links[sets.start[i] : sets.start[i + 1]] if i >= 0 else sets.links[:0] for i in number]
         urls = self.history.urls_of(np.concatenate([*lists, sets.links[:0]])).to_pylist()
         end = 0
         for ids in lists:

@@ -1,4 +1,4 @@
-"""A Scrapy downloader middleware that lets no request leave the public web."""
+"""A Scrapy downloader middleware that allows requests to the public web only."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from scrapy.http import Request
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.httpobj import urlparse_cached
 
-from recrawl.crawl.addresses import Networks, UnsafeUrl, check_url
+from recrawl.crawl.addresses import Networks, check_url
 from recrawl.crawl.resolver import PublicOnlyResolver, allowed_networks
+from recrawl.errors import UnsafeUrl
 
 try:
     from scrapy.exceptions import CannotResolveHostError as HostNotFound
@@ -20,11 +21,11 @@ except ImportError:  # before Scrapy 2.15
 
 
 class Guard:
-    """Refuses requests to anything but the public web: by their URL, and after the lookup by the address of their host.
+    """Refuses requests to anything but the public web: by their URL, and after the DNS lookup by the address of their host.
 
-    Every request passes, so every hop of a redirect and every robots.txt does. A refusal is an `IgnoreRequest` that says why,
-    counted in the stats as ``recrawl/refused`` and ``recrawl/refused/<reason>``. It belongs behind the middlewares that retry
-    (550) and that set a proxy (750), and needs `PublicOnlyResolver` as TWISTED_DNS_RESOLVER: without it nothing is fetched.
+    It sees every request, including each hop of a redirect and robots.txt. A refusal is an `IgnoreRequest` that says why,
+    counted in the stats as ``recrawl/refused`` and ``recrawl/refused/<reason>``. Its place is behind the middlewares for retries
+    (550) and proxies (750). It needs `PublicOnlyResolver` as TWISTED_DNS_RESOLVER and refuses everything without it.
     """
 
     ORDER = 760  #: its place among DOWNLOADER_MIDDLEWARES
@@ -34,8 +35,8 @@ class Guard:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes it."""
-        assert crawler.stats is not None  # Scrapy makes it before the middlewares
+        """Scrapy's constructor."""
+        assert crawler.stats is not None  # Scrapy creates it before the middlewares
         return cls(allowed_networks(crawler), crawler.stats)
 
     def process_request(self, request: Request, spider: Any = None) -> None:
@@ -48,11 +49,11 @@ class Guard:
             detail = f"it would look up the host of {request.url[:200]!r} unchecked; set HTTPPROXY_ENABLED to False"
             raise self._refusal(UnsafeUrl("proxy", detail))
         if PublicOnlyResolver.installed() is None:
-            wanted = f"{PublicOnlyResolver.__module__}.{PublicOnlyResolver.__qualname__}"
-            raise self._refusal(UnsafeUrl("addresses unchecked", f"set TWISTED_DNS_RESOLVER to {wanted!r}"))
+            resolver = f"{PublicOnlyResolver.__module__}.{PublicOnlyResolver.__qualname__}"
+            raise self._refusal(UnsafeUrl("addresses unchecked", f"set TWISTED_DNS_RESOLVER to {resolver!r}"))
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
-        """Say which address was the reason, where a host was refused and Scrapy only knows that none was found."""
+        """Name the address for which the resolver refused a host: Scrapy only knows that the host was not found."""
         resolver = PublicOnlyResolver.installed()
         if resolver is None or not isinstance(exception, HostNotFound):
             return

@@ -1,4 +1,4 @@
-"""Visits on their way into the history: written in batches, seconds after they were made, and never lost on the way."""
+"""The way of visits into the history: written in batches within seconds, and never lost on the way."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from typing import Any
 import numpy as np
 import orjson
 
-from recrawl import parse
 from recrawl.errors import BadRecord, BadUrl
 from recrawl.history import BatchBuilder, History
 from recrawl.history.schema import Batch
-from recrawl.urls import canonical
-from recrawl.visits import Visit
+from recrawl.web import html as parse
+from recrawl.web.urls import canonical
+from recrawl.web.visit import Visit
 
-KEPT = 20_000  #: visits that wait for a history that cannot be written; more go to a file
-MANY = 500_000  #: new links that are held as a set
-_NOT_WRITTEN = ("base", "html")  # links are written in full instead
+MAX_WAITING = 20_000  #: visits kept in memory while the history cannot be written; more go to a file
+MAX_RECENT = 500_000  #: new links held in a set before they are merged into an array
+_NOT_EXPORTED = ("base", "html")  # links are written in full instead
 
 
 class Journal:
-    """Collects visits, and appends them to a history in a thread of its own.
+    """Collects visits and appends them to a history in its own thread.
 
-    Only `add` and `flush` are called from the crawl; neither waits for the disk. If the history cannot be written, the visits are
-    tried again with each flush; what still cannot be written at the end goes to a file that `recrawl import` reads.
+    The crawl calls only `add` and `flush`, and neither waits for the disk. If the history cannot be written, every flush tries
+    again. Visits that still cannot be written at the end go to a file that `recrawl import` reads.
 
     >>> from datetime import UTC, datetime
     >>> history = History.create(tempfile.mkdtemp())
@@ -39,34 +39,34 @@ class Journal:
     >>> journal.add(Visit(url="https://e.org/", at=datetime(2026, 1, 5, tzinfo=UTC), links=["https://e.org/a"]))
     True
     >>> journal.close()
-    >>> journal.n_written, journal.n_new_links, history.timeline.n_visits
-    (1, 1, 1)
+    >>> history.timeline.n_visits
+    1
     """
 
     def __init__(
-        self, history: History, on_written: Callable[[int, int], None] = lambda visits, new_links: None
+        self, history: History, on_written: Callable[[int, int], None] = lambda n_visits, n_new_links: None
     ) -> None:
         self.history, self.on_written = history, on_written
-        self.n_written = self.n_new_links = 0
-        self.skipped: Counter[str] = Counter()  # visits that are no valid records, by reason
-        self.failure: str | None = None  # why the history could not be written last time
+        self.skipped: Counter[str] = Counter()  # reason → visits that are not valid records
+        self.failure: str | None = None  # why the last attempt to write the history failed
         self.spilled: list[Path] = []  # files with visits that could not be written into the history
-        self.n_spilled = self.n_lost = 0  # visits in these files, and visits that no file took either
+        self.n_spilled = self.n_lost = 0  # visits in these files; visits that could not be written to any file either
         self._builder = BatchBuilder()
         self._visits: list[Visit] = []  # those in the builder
-        self._waiting: list[tuple[Batch, list[Visit]]] = []  # to be appended; touched by the thread only
-        self._is_torn = False  # a batch went to a file, and with it what the builder believes to have handed on
+        self._waiting: list[tuple[Batch, list[Visit]]] = []  # to be appended; used by the thread only
+        # A batch went to a file instead of the history: the builder must not count on anything it handed over earlier.
+        self._must_rebuild = False
         self._known = KnownLinks(history)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recrawl-journal")
         self._last: Future[None] | None = None
 
     @property
     def n_pending(self) -> int:
-        """Visits that were not handed to the thread yet."""
+        """Visits that were not passed to the thread yet."""
         return len(self._visits)
 
     def add(self, visit: Visit) -> bool:
-        """Take in a visit; False where it is no valid record, which is counted."""
+        """Add a visit; False, and counted, if it is not a valid record."""
         try:
             self._builder.add(visit)
         except BadRecord as error:
@@ -79,22 +79,22 @@ class Journal:
         return True
 
     def flush(self) -> None:
-        """Hand on what was collected; nothing if the last batch is still being written."""
+        """Pass the collected visits to the thread, unless it is still writing the last batch."""
         if not self._visits or (self._last is not None and not self._last.done()):
             return
-        batch, visits = self._taken()
+        batch, visits = self._take()
         if visits:
             self._last = self._thread.submit(self._write, batch, visits)
 
-    def _taken(self) -> tuple[Batch, list[Visit]]:
-        """What was collected; the journal starts anew."""
+    def _take(self) -> tuple[Batch, list[Visit]]:
+        """Empty the journal and return its visits."""
         visits, self._visits = self._visits, []
-        if not self._is_torn:
+        if not self._must_rebuild:
             try:
                 return self._builder.take(), visits
-            except Exception:  # one visit that cannot become a row must not keep back the others
+            except Exception:  # one visit that cannot become a row must not hold up the others
                 pass
-        self._builder, self._is_torn, kept = BatchBuilder(), False, []
+        self._builder, self._must_rebuild, kept = BatchBuilder(), False, []
         for visit in visits:
             if _can_be_written(visit):
                 self._builder.add(visit)
@@ -104,7 +104,7 @@ class Journal:
         return self._builder.take(), kept
 
     def close(self) -> None:
-        """Write all that is left, wait for it, and put what cannot be written into a file."""
+        """Write all remaining visits and wait for it; those that cannot be written go to a file."""
         if self._last is not None:
             wait([self._last])
         self.flush()
@@ -114,7 +114,7 @@ class Journal:
     def _write(self, batch: Batch, visits: list[Visit]) -> None:
         self._waiting.append((batch, visits))
         self._retry()
-        if sum(len(visits) for _, visits in self._waiting) > KEPT:
+        if sum(len(visits) for _, visits in self._waiting) > MAX_WAITING:
             self._spill()
 
     def _retry(self) -> None:
@@ -123,15 +123,12 @@ class Journal:
             try:
                 self._known.read()
                 self.history.append(batch)
-            except Exception as error:  # whatever it is: the visits wait, and the crawl goes on
+            except Exception as error:  # whatever the cause, the visits wait and the crawl goes on
                 self.failure = str(error) or type(error).__name__
                 return
             self._waiting.pop(0)
             self.failure = None
-            n_new = self._known.learn(batch)
-            self.n_written += len(visits)
-            self.n_new_links += n_new
-            self.on_written(len(visits), n_new)
+            self.on_written(len(visits), self._known.add(batch))
 
     def _finish(self) -> None:
         self._retry()
@@ -139,8 +136,8 @@ class Journal:
         self.n_lost = sum(len(visits) for _, visits in self._waiting)
 
     def _spill(self) -> None:
-        """Write what waits as JSON lines, beside the history or where temporary files go."""
-        visits = [visit for _, some in self._waiting for visit in some]
+        """Write the waiting visits as JSON lines, beside the history or into the directory of temporary files."""
+        visits = [visit for _, batch_visits in self._waiting for visit in batch_visits]
         if not visits:
             return
         name = f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{os.getpid()}-{id(self):x}.jsonl"
@@ -154,16 +151,16 @@ class Journal:
                 self.spilled.append(path)
             self.n_spilled += len(visits)
             self._waiting.clear()
-            self._is_torn = True
+            self._must_rebuild = True
             return
 
 
 def _append_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """All of them or none, also where the disk is full in the middle of a line."""
+    """Append all records or none, even if the disk is full in the middle of a line."""
     with path.open("ab") as stream:
         start = stream.tell()
         try:
-            stream.writelines(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in records)
+            stream.writelines(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE) for fields in records)
             stream.flush()
         except OSError:
             with suppress(OSError):
@@ -189,14 +186,14 @@ def record(visit: Visit) -> dict[str, Any]:
     >>> record(Visit(url="https://e.org/a/", at=datetime(2026, 1, 5, tzinfo=UTC), links=["b"], base="https://e.org/a/"))["links"]
     ['https://e.org/a/b']
     """
-    told = {name: value for name, value in asdict(visit).items() if value is not None and name not in _NOT_WRITTEN}
+    fields = {name: value for name, value in asdict(visit).items() if value is not None and name not in _NOT_EXPORTED}
     if visit.html is not None:
         page = parse.html_page(visit.html, visit.url)
-        told |= {"links": page.hrefs, "text": page.text, "text_digest": page.text_digest, "title": page.title}
+        fields |= {"links": page.hrefs, "text": page.text, "text_digest": page.text_digest, "title": page.title}
         visit = Visit(url=visit.url, at=visit.at, base=page.base)
-    if told.get("links") is not None and visit.base:
-        told["links"] = [link for href in told["links"] if (link := _resolved(href, visit.base))]
-    return told
+    if fields.get("links") is not None and visit.base:
+        fields["links"] = [link for href in fields["links"] if (link := _resolved(href, visit.base))]
+    return fields
 
 
 def _resolved(href: str, base: str) -> str | None:
@@ -207,7 +204,7 @@ def _resolved(href: str, base: str) -> str | None:
 
 
 class KnownLinks:
-    """Which links any page ever showed: how many of a batch are seen for the first time."""
+    """All links that any page ever showed, to count those of a batch that are new."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -215,13 +212,13 @@ class KnownLinks:
         self._recent: set[int] = set()
 
     def read(self) -> None:
-        """Read what the history knows, once and before anything is added to it."""
+        """Read the links of the history, once and before anything is appended to it."""
         if self._known is None:
             stored = self.history.store.read("link_sets", ["links"])["links"].combine_chunks().flatten()
             self._known = np.unique(stored.to_numpy(zero_copy_only=False))
 
-    def learn(self, batch: Batch) -> int:
-        """How many links of these link sets are new; from now on they are known."""
+    def add(self, batch: Batch) -> int:
+        """Add the links of a batch, and return how many of them are new."""
         assert self._known is not None
         shown = np.unique(batch["link_sets"]["links"].combine_chunks().flatten().to_numpy(zero_copy_only=False))
         at = np.minimum(np.searchsorted(self._known, shown), max(len(self._known) - 1, 0))
@@ -229,7 +226,7 @@ class KnownLinks:
         before = len(self._recent)
         self._recent.update(new.tolist())
         n_new = len(self._recent) - before
-        if len(self._recent) > MANY:  # an array takes a tenth of the memory
+        if len(self._recent) > MAX_RECENT:  # an array takes a tenth of the memory
             self._known = np.union1d(self._known, np.fromiter(self._recent, np.int64, len(self._recent)))
             self._recent.clear()
         return n_new

@@ -9,16 +9,16 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request
 
 
-class Ended(IgnoreRequest):
-    """Somebody ended the crawl before the page was asked for: that is no visit."""
+class CrawlEnded(IgnoreRequest):
+    """The crawl was stopped before the page was requested, so there is no visit to record."""
 
 
-class PlannedPage(Request):
-    """What recrawl asks for, as opposed to what the spider asks for; retries and redirects of it are of this kind, too.
+class PlannedRequest(Request):
+    """A request for a planned page, as opposed to the spider's own; its retries and redirects are of this class, too.
 
-    On its way to the network it is given an errback, which no queue on disk can hold: it is left out there, and given again.
+    On its way to the network it gets an errback. A queue on disk cannot store that, so it is left out there and set again later.
     """
 
     def to_dict(self, *, spider: Spider | None = None) -> dict[str, Any]:
-        """As a crawl with a JOBDIR keeps it."""
-        return super(PlannedPage, self.replace(errback=None)).to_dict(spider=spider)
+        """The form in which a crawl with a JOBDIR stores it."""
+        return super(PlannedRequest, self.replace(errback=None)).to_dict(spider=spider)

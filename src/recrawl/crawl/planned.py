@@ -13,24 +13,19 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from recrawl.change import notion_or_any
-from recrawl.crawl.settings import BadSetting, Options
-from recrawl.crawl.unfinished import FILE, NOT_KEPT, PLAN, came_to_its_end, note_down, noted
+from recrawl.core.arrays import Ints
+from recrawl.core.times import microseconds
+from recrawl.crawl.settings import CrawlOptions
+from recrawl.crawl.unfinished import FILE, NOT_KEPT, PLAN, read_note, remove_note, write_note
 from recrawl.errors import BadSource, BadUrl, NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
-from recrawl.panel import parse_period
-from recrawl.plan.budgets import pages_of
-from recrawl.plan.default import default_policy
 from recrawl.plan.formats import records
-from recrawl.plan.goals import ForBoth
-from recrawl.plan.make import Plan, Request, Situation, chosen, survey
+from recrawl.plan.plan import Plan
+from recrawl.plan.planner import Planner
 from recrawl.plan.score import store
-from recrawl.policies import Policy, named
-from recrawl.policies.base import microseconds
-from recrawl.urls import canonical, page_id
+from recrawl.web.urls import canonical, page_id
 
 FORBIDDEN = "forbidden by robots.txt"  #: how the note of such a visit begins
 FORBIDDEN_FOR = timedelta(days=7)
@@ -43,36 +38,35 @@ class Planned:
 
     id: str | None = None  # of a plan kept in the history
     urls: list[str] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(
+    rows: list[dict[str, Any]] = field(
         default_factory=list
-    )  # rank, expected_new_links, … for each, as recrawl plan tells them
-    is_resumed: bool = False
+    )  # rank, expected_new_links, … of each, as `recrawl plan` has them
     noted: dict[str, Any] = field(default_factory=dict)  # of a plan from a file, until it is finished
 
     @property
     def expected(self) -> float:
         """New links expected of all of them."""
-        told = (row.get("expected_new_links") for row in self.told)
-        return float(sum(number for number in told if isinstance(number, int | float)))
+        numbers = (row.get("expected_new_links") for row in self.rows)
+        return float(sum(number for number in numbers if isinstance(number, int | float)))
 
 
 def planned(
-    history: History, options: Options, now: datetime, note: Note = lambda text: None, is_alone: bool = True
+    history: History, options: CrawlOptions, now: datetime, note: Note = lambda text: None, is_alone: bool = True
 ) -> Planned:
     """What is to be fetched now. A history too short to plan from gives an empty plan, and a note why.
 
-    Beside another crawl (not `is_alone`) nothing is gone on with, and what that one noted stays.
+    Beside another crawl (not `is_alone`) no earlier plan is continued, and what that crawl noted stays.
     """
     options = options if is_alone else replace(options, resume=False)
     if options.plan == "none":
         return Planned()
-    if options.plan is not None:  # asked for by name, so it goes before what an earlier crawl left
+    if options.plan is not None:  # named by the user, so it comes before what an earlier crawl left
         return _from_file(history, Path(options.plan), options.resume, now, note, is_alone)
     if options.resume and (left := _left_over(history)):
-        note(f"going on with plan {left.id}: {len(left.urls):,} of its pages were not fetched")
+        note(f"continuing plan {left.id}: {len(left.urls):,} of its pages were not fetched")
         return left
     try:
-        made = _made(history.as_of(now), options, now, note)
+        made = _made(history, options, now, note)
     except NotEnoughData as error:
         note(f"nothing is planned: {error}")
         return Planned()
@@ -84,11 +78,11 @@ def planned(
 
 
 def _kept(history: History, made: Plan, note: Note, is_alone: bool) -> str | None:
-    """The id under which a plan can be taken up again; None where the history takes no plan, which stops no crawl."""
+    """The id under which a plan can be continued; None where the history cannot store it, which does not stop a crawl."""
     try:
         store(history, made)
         if is_alone:
-            note_down(history, PLAN, {"plan": made.id})
+            write_note(history, PLAN, {"plan": made.id})
     except RecrawlError as error:
         note(f"{NOT_KEPT}, the next one makes a new plan, since this one cannot be kept: {error}")
         return None
@@ -96,19 +90,19 @@ def _kept(history: History, made: Plan, note: Note, is_alone: bool) -> str | Non
 
 
 def finished(history: History, plan: Planned) -> None:
-    """The crawl came to its end by itself: the next one makes a new plan."""
-    came_to_its_end(history, PLAN, {"plan": plan.id} if plan.id else {})
-    came_to_its_end(history, FILE, plan.noted)
+    """The crawl was not interrupted: the next one makes a new plan."""
+    remove_note(history, PLAN, {"plan": plan.id} if plan.id else {})
+    remove_note(history, FILE, plan.noted)
 
 
 def read_plan(path: Path) -> Planned:
-    """A plan from a file: JSON lines as ``recrawl plan --format jsonl`` writes them, or one URL a line."""
+    """A plan from a file: JSON lines as ``recrawl plan --format jsonl`` writes them, or one URL per line."""
     return _plan_of(path)[0]
 
 
 def _plan_of(path: Path) -> tuple[Planned, str]:
     """A plan, and a digest of its file."""
-    told: dict[str, dict[str, Any]] = {}  # a page that stands twice is fetched once
+    pages: dict[str, dict[str, Any]] = {}  # a page that is listed twice is fetched once
     try:
         text = path.read_bytes()
         lines = text.decode("utf-8-sig").splitlines()
@@ -121,69 +115,34 @@ def _plan_of(path: Path) -> tuple[Planned, str]:
             row = orjson.loads(line) if line.lstrip().startswith("{") else {"url": line.strip()}
             if not isinstance(row.get("rank", 0), int):
                 del row["rank"]
-            told.setdefault(canonical(row["url"]), row)
+            pages.setdefault(canonical(row["url"]), row)
         except (ValueError, KeyError, TypeError) as error:
             raise BadSource(f"{path} line {number} is neither a URL nor a planned page: {error}") from None
-    return Planned(None, list(told), list(told.values())), hashlib.sha256(text).hexdigest()
+    return Planned(None, list(pages), list(pages.values())), hashlib.sha256(text).hexdigest()
 
 
-def _made(history: History, options: Options, now: datetime, note: Note) -> Plan:
-    situation = _situation(history, options, note)
-    request = Request(
-        pages=min(pages_of(options.budget, len(situation.pages)), len(situation.pages)),
-        per_host=options.per_host,
-        per_site=options.per_site,
-        min_gap=parse_period(options.min_gap) if options.min_gap else timedelta(0),
-        exclude=options.exclude,
-        every=options.every,
-        retry_gone=options.retry_gone,
-        forbidden=_forbidden(history, now),
-        goal=options.goal,  # type: ignore[arg-type]  # checked when it was read
-        change=options.change,
-    )
-    return chosen(situation, request, now)
+def _made(history: History, options: CrawlOptions, now: datetime, note: Note) -> Plan:
+    planner = Planner(history, options, now, forbidden=_forbidden(history, now), on_note=note)
+    return planner.plan()
 
 
-def _forbidden(history: History, now: datetime) -> NDArray[np.int64]:
+def _forbidden(history: History, now: datetime) -> Ints:
     """Pages that robots.txt forbade when they were last planned: no server was asked, and for a while none will be."""
     rows = history.visits_since(now - FORBIDDEN_FOR, ["page", "at", "note"])
     page = rows["page"].to_numpy()
     is_forbidden = np.asarray(pc.fill_null(pc.starts_with(rows["note"], FORBIDDEN), False))
     order = np.lexsort((~is_forbidden, rows["at"].cast(pa.int64()).to_numpy(), page))
     newest = order[np.append(np.diff(page[order]) > 0, True)] if len(page) else order
-    found: NDArray[np.int64] = page[newest[is_forbidden[newest]]]
+    found: Ints = page[newest[is_forbidden[newest]]]
     return found
 
 
-def _situation(history: History, options: Options, note: Note) -> Situation:
-    if options.model is not None:
-        from recrawl.plan.foreseen import foresee  # reading models takes seconds to load, and most plans need none
-
-        return foresee(history, options.model, on_note=note)
-    return survey(history, _policy(history, options, note), options.every, notion=notion_or_any(options.change))
-
-
-def _policy(history: History, options: Options, note: Note) -> Policy:
-    if options.policy is not None:
-        policy = named(options.policy)
-        if policy.sees_future:
-            raise BadSetting(
-                "policy", options.policy, "a policy that does not know the future; this one can only be replayed"
-            )
-        return policy
-    if options.goal == "both":
-        return ForBoth()
-    default = default_policy(history, options.every, options.goal, options.favour)  # type: ignore[arg-type]
-    note(f"planning {default.why}")
-    return named(default.policy, **default.settings)
-
-
-# -- going on where a crawl was cut short ----------------------------------------------------------------------------
+# -- continuing an interrupted crawl -----------------------------------------------------------------------------------
 
 
 def _left_over(history: History) -> Planned | None:
     """The pages of the plan that a crawl was at that nobody visited since; None where there are none."""
-    plan = noted(history, PLAN).get("plan")
+    plan = read_note(history, PLAN).get("plan")
     if not isinstance(plan, str):
         return None
     rows = stored(history.store.folder, plan)
@@ -196,7 +155,7 @@ def _left_over(history: History) -> Planned | None:
     if not len(left):
         return None
     urls = history.urls_of(page[left]).to_pylist()
-    told = [
+    planned_rows = [
         {
             "rank": rows["rank"][i].as_py(),
             "expected_new_links": rows["expected"][i].as_py(),
@@ -206,27 +165,27 @@ def _left_over(history: History) -> Planned | None:
         for i in left.tolist()
     ]
     known = [i for i, url in enumerate(urls) if url is not None and _is_url(url)]
-    return Planned(plan, [urls[i] for i in known], [told[i] for i in known], is_resumed=True)
+    return Planned(plan, [urls[i] for i in known], [planned_rows[i] for i in known])
 
 
 def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note, is_alone: bool) -> Planned:
     """The plan of a file; if a crawl by it was cut short, the pages that nobody visited since it began."""
     plan, digest = _plan_of(path)
-    earlier = noted(history, FILE)
+    earlier = read_note(history, FILE)
     began = earlier.get("began_at")
     if resume and earlier.get("file") == digest and isinstance(began, int):
         timeline = history.slim_timeline
         visited = timeline.page[timeline.at >= began]
         left = np.flatnonzero(~np.isin([page_id(url) for url in plan.urls], visited)).tolist()
         if left:
-            note(f"going on with the plan {path}: {len(left):,} of its pages were not fetched")
-            urls, told = [plan.urls[i] for i in left], [plan.told[i] for i in left]
-            return Planned(None, urls, told, is_resumed=True, noted=earlier)
+            note(f"continuing the plan {path}: {len(left):,} of its pages were not fetched")
+            urls, kept = [plan.urls[i] for i in left], [plan.rows[i] for i in left]
+            return Planned(None, urls, kept, noted=earlier)
     if not is_alone:
         return plan
     this = {"file": digest, "began_at": microseconds(now)}
     try:
-        note_down(history, FILE, this)
+        write_note(history, FILE, this)
     except RecrawlError as error:
         note(f"{NOT_KEPT}, the next one fetches all of the plan again: {error}")
     return replace(plan, noted=this)

@@ -1,8 +1,8 @@
-"""Names → addresses for Scrapy, and only addresses of the public web.
+"""A DNS resolver for Scrapy that returns only addresses of the public web.
 
-Twisted connects to the very addresses that the resolver hands it and asks no second time, so what is checked here is what is
-connected to: a name that changes its address between the check and the connection (DNS rebinding) gains nothing. Hosts that are
-addresses come this way, too.
+Twisted connects to exactly the addresses that the resolver returns, without a second lookup. So what is checked here is what is
+connected to, and a name that changes its address after the check (DNS rebinding) gains nothing. Hosts that are given as addresses
+are resolved here, too.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from zope.interface import implementer  # type: ignore[import-untyped]
 
 from recrawl.crawl.addresses import Networks
 
-REMEMBERED = 120.0  #: seconds that a checked answer is used again
-HOSTS = 10_000  #: whose answers are remembered
+CACHE_SECONDS = 120.0  #: that checked addresses are used again
+CACHE_HOSTS = 10_000  #: whose addresses are cached
 
-# Twisted's interfaces are no types to mypy: IReactorPluggableNameResolver with threads and time, IResolutionReceiver.
+# mypy cannot use Twisted's interfaces as types: IReactorPluggableNameResolver with threads and time, IResolutionReceiver.
 Reactor = Any
 Receiver = Any
-Lookup = Callable[..., Sequence[tuple[Any, ...]]]  # as socket.getaddrinfo
+Lookup = Callable[..., Sequence[tuple[Any, ...]]]  # like socket.getaddrinfo
 
 
 def allowed_networks(crawler: Crawler) -> Networks:
-    """What the setting RECRAWL_ALLOW_LOOPBACK allows besides the public web."""
+    """The public web, and this machine if RECRAWL_ALLOW_LOOPBACK is set."""
     return Networks(loopback=crawler.settings.getbool("RECRAWL_ALLOW_LOOPBACK"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _CachedAddresses:
     addresses: tuple[str, ...]  # all of them checked
-    until: float  # seconds of the reactor's clock
+    until: float  # seconds, by the reactor's clock
 
 
 @implementer(IHostResolution)
@@ -51,15 +51,15 @@ class _Resolution:
         self.name = name
 
     def cancel(self) -> None:
-        raise NotImplementedError  # as all of Twisted's own: a lookup in a thread cannot be called off
+        raise NotImplementedError  # like Twisted's own resolvers: a lookup in a thread cannot be cancelled
 
 
 @implementer(IHostnameResolver)
 class PublicOnlyResolver:
-    """Resolves a host if every one of its addresses may be connected to, and else to nothing.
+    """Resolves a host only if all of its addresses are allowed, and otherwise to nothing.
 
-    One private address among public ones is enough to refuse a host: Twisted tries all that it is given. The address that a
-    host was last refused for is kept in `refused`, as Twisted itself can only say that nothing was found.
+    One private address among public ones is enough to refuse a host, because Twisted tries every address it gets. `refused` keeps
+    the address for which a host was last refused: Twisted can only report that the host was not found.
     """
 
     _log = Logger()
@@ -70,28 +70,28 @@ class PublicOnlyResolver:
         allow: Networks,
         timeout: float,
         lookup: Lookup = socket.getaddrinfo,
-        remembered: float = REMEMBERED,
+        cache_seconds: float = CACHE_SECONDS,
     ) -> None:
         self.reactor, self.allow, self.lookup = reactor, allow, lookup
-        self.timeout, self.remembered = timeout, remembered  # seconds
-        self.refused: LocalCache[str, str] = LocalCache(HOSTS)
-        self._answers: LocalCache[str, _Answer] = LocalCache(HOSTS)
+        self.timeout, self.cache_seconds = timeout, cache_seconds
+        self.refused: LocalCache[str, str] = LocalCache(CACHE_HOSTS)
+        self._cache: LocalCache[str, _CachedAddresses] = LocalCache(CACHE_HOSTS)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, reactor: Reactor) -> Self:
-        """As Scrapy makes the resolver named by its setting TWISTED_DNS_RESOLVER."""
+        """Scrapy's constructor for the resolver in its setting TWISTED_DNS_RESOLVER."""
         return cls(reactor, allowed_networks(crawler), crawler.settings.getfloat("DNS_TIMEOUT"))
 
     @classmethod
     def installed(cls) -> Self | None:
-        """The resolver that the reactor uses, if it is one of these."""
+        """The resolver that the reactor uses, if it is of this class."""
         from twisted.internet import reactor
 
         resolver = reactor.nameResolver
         return resolver if isinstance(resolver, cls) else None
 
     def install_on_reactor(self) -> None:
-        """Make the reactor use it, for connections by name and for all older ways to ask."""
+        """Make the reactor use it for all lookups."""
         self.reactor.installNameResolver(self)
 
     def resolveHostName(  # noqa: N802  Twisted's name
@@ -102,46 +102,48 @@ class PublicOnlyResolver:
         addressTypes: Sequence[type] | None = None,  # noqa: N803
         transportSemantics: str = "TCP",  # noqa: N803
     ) -> Any:
-        """Look a host up and tell the receiver its addresses, of the types asked for (see `IHostnameResolver`)."""
+        """Look up a host and pass its addresses of the requested types to the receiver (see `IHostnameResolver`)."""
         host = _ascii(hostName)
         resolution = _Resolution(host)
         resolutionReceiver.resolutionBegan(resolution)
 
-        def tell(addresses: Sequence[str]) -> None:
+        def deliver(addresses: Sequence[str]) -> None:
             for address in addresses:
                 kind = IPv6Address if ":" in address else IPv4Address
                 if addressTypes is None or kind in addressTypes:
                     resolutionReceiver.addressResolved(kind("TCP", address, portNumber))
             resolutionReceiver.resolutionComplete()
 
-        answer = self._answers.get(host)
-        if answer is not None and self.reactor.seconds() < answer.until:
-            tell(answer.addresses)
+        cached = self._cache.get(host)
+        if cached is not None and self.reactor.seconds() < cached.until:
+            deliver(cached.addresses)
         else:
-            self._look_up(host, tell)
+            self._look_up(host, deliver)
         return resolution
 
-    def _look_up(self, host: str, tell: Callable[[Sequence[str]], None]) -> None:
-        # All families, whatever the receiver asks for: one private address is enough to refuse.
-        found: Deferred[Any] = deferToThreadPool(
+    def _look_up(self, host: str, deliver: Callable[[Sequence[str]], None]) -> None:
+        # All address families, whatever the receiver wants: one private address is enough to refuse.
+        lookup: Deferred[Any] = deferToThreadPool(
             self.reactor, self.reactor.getThreadPool(), self.lookup, host, 0, socket.AF_UNSPEC, socket.SOCK_STREAM
         )
-        found.addTimeout(self.timeout, self.reactor)
-        found.addCallback(self._checked, host)
-        found.addErrback(self._failed, host)
-        found.addCallback(tell)
-        found.addErrback(lambda failure: self._log.failure("while telling the addresses of {host}", failure, host=host))
+        lookup.addTimeout(self.timeout, self.reactor)
+        lookup.addCallback(self._checked, host)
+        lookup.addErrback(self._failed, host)
+        lookup.addCallback(deliver)
+        lookup.addErrback(
+            lambda failure: self._log.failure("while passing on the addresses of {host}", failure, host=host)
+        )
 
-    def _checked(self, found: Sequence[tuple[Any, ...]], host: str) -> tuple[str, ...]:
-        addresses = tuple(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in found))
-        self._answers.pop(host, None)
+    def _checked(self, infos: Sequence[tuple[Any, ...]], host: str) -> tuple[str, ...]:
+        addresses = tuple(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in infos))
+        self._cache.pop(host, None)
         for address in addresses:
             if not self.allow.allows(address):
                 self.refused[host] = address
                 return ()
         self.refused.pop(host, None)
         if addresses:
-            self._answers[host] = _Answer(addresses, self.reactor.seconds() + self.remembered)
+            self._cache[host] = _CachedAddresses(addresses, self.reactor.seconds() + self.cache_seconds)
         return addresses
 
     def _failed(self, failure: Failure, host: str) -> tuple[str, ...]:
@@ -151,5 +153,5 @@ class PublicOnlyResolver:
 
 
 def _ascii(host: str) -> str:
-    """A name as it stands in the URL: Twisted writes xn--… out, and Python would take ß back for ss, another host."""
+    """A host name as it is in the URL: Twisted decodes xn--…, and Python would encode ß as ss, which is another host."""
     return host.lower() if host.isascii() else can_ada.idna_encode(host).decode() or host

@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it: unreachable means keep out, absent means come in."""
+"""robots.txt by RFC 9309: if it is unreachable nothing may be fetched, if it does not exist everything may."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from recrawl.crawl.page_request import Ended
-from recrawl.crawl.politeness import hold_to
+from recrawl.crawl.page_request import CrawlEnded
+from recrawl.crawl.politeness import set_min_delay
 from recrawl.crawl.record import reason
 from recrawl.crawl.session import Session, logger
-from recrawl.parse import as_utf8
+from recrawl.web.html import as_utf8
 
-MAX_KEPT = 10_000  #: hosts whose rules are kept in memory
-MAX_BYTES = 500 << 10  #: RFC 9309, 2.5: at least so much is read
-MAX_AGE = timedelta(hours=24)  #: RFC 9309, 2.4
-MAX_AGE_UNREACHABLE = timedelta(minutes=30)  #: then it is asked again whether robots.txt can be reached
-MAX_DELAY = 60.0  #: seconds between two requests: a host that asks for more gets this, and it is told
+MAX_HOSTS = 10_000  #: whose rules are kept in memory
+MAX_BYTES = 500 << 10  #: of a robots.txt that are read, the least that RFC 9309, 2.5 demands
+MAX_AGE = timedelta(hours=24)  #: of stored rules (RFC 9309, 2.4)
+MAX_AGE_UNREACHABLE = timedelta(minutes=30)  #: after which an unreachable robots.txt is tried again
+MAX_DELAY = 60.0  #: seconds; a longer Crawl-delay is reduced to this, and counted in the stats
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What one host's robots.txt allows."""
+    """The rules in the robots.txt of a host."""
 
-    parsed: Any  # Protego's; None: nothing is allowed
+    parsed: Any  # by Protego; None: nothing is allowed
     read_at: datetime
-    why: str = ""  # nothing is allowed
-    agents: frozenset[str] = frozenset()  # product tokens with rules of their own, in small letters
+    why: str = ""  # the reason, if nothing is allowed
+    agents: frozenset[str] = frozenset()  # product tokens with their own rules, in lower case
 
     def allows(self, url: str, agent: str) -> bool:
-        """Whether a URL may be fetched; robots.txt itself always may."""
+        """Whether a URL may be fetched. robots.txt itself always may."""
         return self.parsed is not None and bool(self.parsed.can_fetch(url, self._group(agent)))
 
     def delay(self, agent: str) -> float:
-        """Seconds between two requests that it asks for; 0 where it asks for none."""
-        asked = self.parsed.crawl_delay(self._group(agent)) if self.parsed is not None else None
-        return float(asked) if asked and asked > 0 else 0.0
+        """The Crawl-delay in seconds; 0 if there is none."""
+        delay = self.parsed.crawl_delay(self._group(agent)) if self.parsed is not None else None
+        return float(delay) if delay and delay > 0 else 0.0
 
     def is_fresh(self, now: datetime) -> bool:
-        """Whether it need not be read again."""
+        """Whether robots.txt need not be read again yet."""
         return now - self.read_at <= (MAX_AGE if self.parsed is not None else MAX_AGE_UNREACHABLE)
 
     def _group(self, agent: str) -> str:
-        # Protego would take rules for "web" as meant for "webwatch".
+        # Protego would apply rules for "web" to "webwatch".
         return agent if agent.lower() in self.agents else "*"
 
     @property
     def sitemaps(self) -> list[str]:
-        """The sitemaps that it names."""
+        """The sitemaps that robots.txt names."""
         return [] if self.parsed is None else list(self.parsed.sitemaps)
 
 
 def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
-    """What an answer to a request for robots.txt means (RFC 9309, 2.3.1).
+    """The rules that the response to a request for robots.txt means (RFC 9309, 2.3.1).
 
     >>> now = datetime(2026, 1, 5)
     >>> rules_from(404, b"", now).allows("https://e.org/a", "bot"), rules_from(503, b"", now).allows("https://e.org/a", "bot")
@@ -78,7 +78,7 @@ def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
 
 
 def _cut(body: bytes) -> bytes:
-    """What is read of a file: whole lines, as half a path may allow more than was meant."""
+    """The beginning of a file, in whole lines: half a path may allow more than intended."""
     if len(body) <= MAX_BYTES:
         return body
     end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
@@ -96,8 +96,8 @@ def _by_token(lines: list[str]) -> tuple[list[str], frozenset[str]]:
     """
     reduced, agents = [], set()
     for line in lines:
-        if found := _AGENT.match(line):
-            token = found[1].strip("*") or "*"
+        if match := _AGENT.match(line):
+            token = match[1].strip("*") or "*"
             agents.add(token.lower())
             line = f"User-agent: {token}"
         reduced.append(line)
@@ -105,7 +105,7 @@ def _by_token(lines: list[str]) -> tuple[list[str], frozenset[str]]:
 
 
 class Robots:
-    """Scrapy's downloader middleware in place of its own, which takes an unreachable robots.txt for permission.
+    """Downloader middleware instead of Scrapy's own, which treats an unreachable robots.txt as permission.
 
     The rules of a host are read once and kept for a day, also from one cycle to the next.
     """
@@ -114,17 +114,17 @@ class Robots:
 
     def __init__(self, crawler: Any) -> None:
         self.crawler, self.session = crawler, Session.of(crawler)
-        self.agent = product(crawler.settings["USER_AGENT"])
-        self._asked: dict[str, Deferred[None]] = {}
-        self._slowed: dict[str, Rules] = {}  # whose wish for slowness is kept to
+        self.agent = product_token(crawler.settings["USER_AGENT"])
+        self._pending: dict[str, Deferred[None]] = {}  # origin → its robots.txt is being read
+        self._delay_from: dict[str, Rules] = {}  # host → the rules whose Crawl-delay is in force
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Self:
-        """As Scrapy makes its parts."""
+        """Scrapy's constructor."""
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Any = None) -> None:
-        """Let through what the host allows."""
+        """Refuse what robots.txt does not allow."""
         if request.meta.get("dont_obey_robotstxt") or not request.url.startswith("http"):
             return
         rules = await self.rules(request.url)
@@ -135,22 +135,22 @@ class Robots:
             raise IgnoreRequest(why)
 
     async def rules(self, url: str) -> Rules:
-        """The rules for a URL, read if they are not known or too old."""
+        """The rules for a URL, read now if they are unknown or too old."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         key = (origin, self.agent)
         while key not in self.kept or not self.kept[key].is_fresh(self.session.now()):
-            if origin in self._asked:
-                await maybe_deferred_to_future(_child(self._asked[origin]))
+            if origin in self._pending:
+                await maybe_deferred_to_future(_child(self._pending[origin]))
                 continue
-            self._asked[origin] = Deferred()
+            self._pending[origin] = Deferred()
             try:
                 self.kept[key] = await self._read(origin)
-                if len(self.kept) > MAX_KEPT:
+                if len(self.kept) > MAX_HOSTS:
                     del self.kept[next(iter(self.kept))]
             finally:
-                self._asked.pop(origin).callback(None)
-        self._slow_down(parts.hostname or "", self.kept[key])
+                self._pending.pop(origin).callback(None)
+        self._apply_delay(parts.hostname or "", self.kept[key])
         return self.kept[key]
 
     async def _read(self, origin: str) -> Rules:
@@ -163,50 +163,51 @@ class Robots:
         self.session.stats.inc_value("recrawl/robots_read")
         try:
             response = await download(self.crawler.engine, request)
-        except Ended:  # somebody ended the crawl: that says nothing of the host
+        except CrawlEnded:  # says nothing about the host
             raise
-        except Exception as error:  # whatever went wrong, nobody allowed anything
+        except Exception as error:  # whatever went wrong, nothing was allowed
             logger.info("no robots.txt from %s: %s", origin, error)
             kind, _, detail = reason(error).partition(": ")
             return Rules(None, self.session.now(), f"{kind}: no robots.txt" + (f": {detail}" if detail else ""))
-        if "dataloss" in response.flags:  # what is missing may be what forbids
+        if "dataloss" in response.flags:  # the missing part may be the one that forbids
             return Rules(None, self.session.now(), "robots.txt cannot be reached: cut short")
         return rules_from(response.status, response.body, self.session.now())
 
-    def _slow_down(self, host: str, rules: Rules) -> None:
-        if self._slowed.get(host) is rules:
+    def _apply_delay(self, host: str, rules: Rules) -> None:
+        if self._delay_from.get(host) is rules:
             return
-        self._slowed[host] = rules
-        if wanted := rules.delay(self.agent):
-            if wanted > MAX_DELAY:
+        self._delay_from[host] = rules
+        if delay := rules.delay(self.agent):
+            if delay > MAX_DELAY:
                 self.session.stats.inc_value("recrawl/crawl_delay_cut")
-            hold_to(self.crawler, host, min(wanted, MAX_DELAY))
+            set_min_delay(self.crawler, host, min(delay, MAX_DELAY))
 
 
 async def download(engine: Any, request: Request) -> Response:
-    """Fetch something beside the spider's requests."""
-    if hasattr(engine, "download_async"):
-        found: Response = await engine.download_async(request)
-        return found
-    old: Response = await maybe_deferred_to_future(engine.download(request))
-    return old
+    """Fetch a URL in addition to the spider's requests."""
+    response: Response
+    if hasattr(engine, "download_async"):  # Scrapy 2.14 and later
+        response = await engine.download_async(request)
+    else:
+        response = await maybe_deferred_to_future(engine.download(request))
+    return response
 
 
 def _child(parent: Deferred[None]) -> Deferred[None]:
-    """One more that waits for the same."""
+    """A new deferred that fires with another one: a deferred can be awaited only once."""
     child: Deferred[None] = Deferred()
     parent.addCallback(lambda value: child.callback(None))
     return child
 
 
-def product(agent: str) -> str:
-    """The product token of a User-Agent, by which robots.txt knows it.
+def product_token(user_agent: str) -> str:
+    """The product token of a User-Agent, by which robots.txt addresses it.
 
-    >>> product("Webwatch/2.1 (+https://e.org/bot; bot@e.org)")
+    >>> product_token("Webwatch/2.1 (+https://e.org/bot; bot@e.org)")
     'Webwatch'
-    >>> product("Mozilla/5.0 (compatible; Webwatch/2.1; +https://e.org/bot)")
+    >>> product_token("Mozilla/5.0 (compatible; Webwatch/2.1; +https://e.org/bot)")
     'Webwatch'
     """
-    plain = agent.partition("compatible;")[2] or agent
-    token = re.match(r"\s*([A-Za-z_-]+)", plain)
+    products = user_agent.partition("compatible;")[2] or user_agent
+    token = re.match(r"\s*([A-Za-z_-]+)", products)
     return token[1] if token else "*"

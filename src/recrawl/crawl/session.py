@@ -1,4 +1,4 @@
-"""One crawl and its history: what is planned, what came back, what is safe on disk. Scrapy's parts all speak to this."""
+"""One crawl and its history: the plan, the visits, and what is safe on disk. All of recrawl's Scrapy components share it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-from recrawl.crawl.hint_rows import feeds_of, keep_feeds
+from recrawl.crawl.hint_rows import append_linked_feeds, linked_feeds
 from recrawl.crawl.journal import Journal
 from recrawl.crawl.planned import Planned, finished, planned
-from recrawl.crawl.settings import Options
+from recrawl.crawl.settings import CrawlOptions
 from recrawl.crawl.soft404 import is_soft_404
-from recrawl.crawl.unfinished import NOT_ALONE, Turn
-from recrawl.crawl.validators import Headers, Validators
+from recrawl.crawl.unfinished import NOT_ALONE, CrawlLock
+from recrawl.crawl.validators import Headers, StoredValidators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
 from recrawl.sources.response import response_visit
-from recrawl.urls import canonical, page_id
-from recrawl.visits import Outcome, Visit
+from recrawl.web.urls import canonical, page_id
+from recrawl.web.visit import Outcome, Visit
 
 logger = logging.getLogger("recrawl")
 
 
 class Stats(Protocol):
-    """What Scrapy's stats collector does."""
+    """The methods of Scrapy's stats collector that are used here."""
 
     def inc_value(self, key: str, count: int = 1, start: int = 0) -> None: ...  # noqa: D102
     def set_value(self, key: str, value: Any) -> None: ...  # noqa: D102
@@ -34,79 +34,79 @@ class Stats(Protocol):
 
 
 class Session:
-    """What one crawl reads from its history and writes into it."""
+    """Everything that one crawl reads from its history and writes into it."""
 
     @classmethod
     def of(cls, crawler: Any) -> Session:
-        """The session of a crawler: one, whichever of its parts asks first."""
-        found = getattr(crawler, "_recrawl_session", None)  # on the crawler itself, so that it goes with it
-        if found is None:
-            found = crawler._recrawl_session = cls(Options.from_settings(crawler.settings), crawler.stats)
-        session: Session = found
+        """The session of a crawler, made by the first component that needs it."""
+        session: Session | None = getattr(crawler, "_recrawl_session", None)  # lives as long as the crawler
+        if session is None:
+            session = crawler._recrawl_session = cls(CrawlOptions.from_settings(crawler.settings), crawler.stats)
         return session
 
-    def __init__(self, options: Options, stats: Stats) -> None:
+    def __init__(self, options: CrawlOptions, stats: Stats) -> None:
         self.options, self.stats = options, stats
         self.history = History.create(options.history)
         self.journal = Journal(self.history, self._written)
-        self.turn: Turn | None = None
+        self.lock: CrawlLock | None = None
         self.plan = Planned()
         self.plan_failure: str | None = None  # why there is no plan
-        self.validators: Validators | None = None
-        self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()  # requests that became visits
+        self.validators: StoredValidators | None = None
+        #: Requests that were recorded → the visit, None if it failed.
+        self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()
         self._clock: Callable[[], datetime] = options.clock or (lambda: datetime.now(UTC))
-        self._chance = random.Random(0)
-        self._feeds: set[tuple[str, int]] = set()  # that pages name
+        self._random = random.Random(0)
+        self._feeds: set[tuple[str, int]] = set()  # a feed, and a page that links to it
 
     def now(self) -> datetime:
-        """What time it is."""
+        """The current time, UTC."""
         return self._clock()
 
     def is_alone(self) -> bool:
-        """Whether no other crawl is at the history; else that is told."""
-        self.turn = self.turn or Turn(self.history)
-        if not self.turn.is_ours:
-            self.note(f"{NOT_ALONE}: hosts may be asked twice as often, for the same pages")
-        return self.turn.is_ours
+        """Whether no other crawl is using the history; if one is, a note says so."""
+        self.lock = self.lock or CrawlLock(self.history)
+        if not self.lock.is_ours:
+            self.note(f"{NOT_ALONE}: both may request the same pages, so hosts get more requests than intended")
+        return self.lock.is_ours
 
     def begin(self) -> Planned:
-        """Plan, and learn what conditional requests need; takes a while, so it is called in a thread."""
+        """Make the plan and read the validators. Called in a thread, because it takes a while."""
         history = History.open(self.history.store.folder)
         self.plan = planned(history, self.options, self.now(), self.note, self.is_alone())
         if self.options.conditional and self.plan.urls:
-            self.validators = Validators(history)
+            self.validators = StoredValidators(history)
         self.stats.set_value("recrawl/planned", len(self.plan.urls))
         self.stats.set_value("recrawl/expected_new_links", round(self.plan.expected, 3))
         return self.plan
 
     def note(self, text: str) -> None:
-        """Something a person should know of the plan."""
+        """Add a message for the user to the log and the stats."""
         logger.info("%s", text)
         self.stats.set_value("recrawl/notes", [*self.stats.get_value("recrawl/notes", []), text])
 
-    def headers(self, url: str) -> Headers:
-        """Validators for a request, but for the few that are fetched in full to find out who lies."""
-        if self.validators is None or self._chance.random() < self.options.full_fetches:
+    def validators_of(self, url: str) -> Headers:
+        """Validators for a request. A few pages get none, to detect servers that wrongly report pages as unchanged."""
+        if self.validators is None or self._random.random() < self.options.full_fetches:
             return {}
         try:
             return self.validators.headers(canonical(url))
         except BadUrl:
             return {}
 
-    # -- what came back ------------------------------------------------------------------------------------------------
+    # -- visits --------------------------------------------------------------------------------------------------------
 
-    def answered(
+    def record_response(
         self, url: str, status: int, headers: dict[str, str], body: bytes, is_cut: bool = False
     ) -> Visit | None:
-        """A response came; the visit that it means, None where it cannot be used."""
-        if is_cut:  # what is missing was not removed from the page
-            self.failed(url, f"cut short: after {len(body):,} bytes", status)
+        """Record a response and return its visit; None if the response is not usable."""
+        if is_cut:  # links in the missing part would count as removed from the page
+            self.record_failure(url, f"cut short: after {len(body):,} bytes", status)
             return None
         at = self.now()
         try:
             visit = response_visit(url, at, status, headers, body)
         except (BadRecord, BadUrl) as error:
-            self.failed(url, str(error), status)
+            self.record_failure(url, str(error), status)
             return None
         if Outcome.of(status) is Outcome.FAILED:
             self._count_failure(f"status {status}")
@@ -114,21 +114,20 @@ class Session:
             self.stats.inc_value("recrawl/soft_404")
             visit = Visit(url=url, at=at, status=404, note="soft 404", title=visit.title)
         elif self.options.hints and status == 200:
-            self._feeds.update((feed, page_id(canonical(url))) for feed in feeds_of(url, body))
+            self._feeds.update((feed, page_id(canonical(url))) for feed in linked_feeds(url, body))
         self._record(visit)
         return visit
 
-    def redirected(self, url: str, status: int, location: str) -> None:
-        """A response sent the crawler on."""
+    def record_redirect(self, url: str, status: int, location: str) -> None:
+        """Record a redirect."""
         self.stats.inc_value("recrawl/redirects")
         self._record(Visit(url=url, at=self.now(), status=status, links=[location], base=url))
 
-    def failed(self, url: str, why: str, status: int = 0) -> None:
-        """No (usable) response came."""
+    def record_failure(self, url: str, why: str, status: int = 0) -> None:
+        """Record that there was no usable response."""
         self._count_failure(why.partition(":")[0][:60])
-        self._record(
-            Visit(url=url, at=self.now(), status=status if Outcome.of(status) is Outcome.FAILED else 0, note=why[:500])
-        )
+        is_failure = Outcome.of(status) is Outcome.FAILED
+        self._record(Visit(url=url, at=self.now(), status=status if is_failure else 0, note=why[:500]))
 
     def _count_failure(self, kind: str) -> None:
         self.stats.inc_value("recrawl/failed")
@@ -152,19 +151,22 @@ class Session:
         self.stats.inc_value("recrawl/new_links", n_new)
 
     def flush(self) -> None:
-        """Hand on what was recorded since the last time."""
+        """Write the visits recorded since the last flush."""
         self.journal.flush()
         if self.journal.failure:
-            logger.warning("visits wait to be written: %s", self.journal.failure)
+            logger.warning("the history cannot be written, visits are waiting: %s", self.journal.failure)
 
     def close(self, reason: str) -> None:
-        """Write all that is left; a crawl that ended by itself has finished its plan."""
+        """Write everything that is left. A crawl that ended by itself has finished its plan."""
         self.journal.close()
-        if self.turn is not None:
-            self.turn.end()
+        if self.lock is not None:
+            self.lock.release()
         if reason == "finished":
             self._finish()
-        self._keep_feeds()
+        self._append_feeds()
+        self._report_unwritten()
+
+    def _report_unwritten(self) -> None:
         for why, n in self.journal.skipped.items():
             logger.warning("%d responses were not recorded: %s", n, why)
         if self.journal.spilled:
@@ -172,7 +174,7 @@ class Session:
             self.stats.set_value("recrawl/spilled_to", [str(path) for path in self.journal.spilled])
             self.stats.set_value("recrawl/not_written", self.journal.failure)
             logger.error(
-                "%d visits could not be written into %s (%s); they are in %s: recrawl import adds them",
+                "%d visits could not be written into %s (%s). They are in %s; add them with recrawl import",
                 self.journal.n_spilled,
                 self.history.store.folder,
                 self.journal.failure,
@@ -186,15 +188,15 @@ class Session:
                 self.journal.failure,
             )
 
-    def _keep_feeds(self) -> None:
+    def _append_feeds(self) -> None:
         try:
             if self._feeds:
-                keep_feeds(self.history, self._feeds, self.now())
+                append_linked_feeds(self.history, self._feeds, self.now())
         except (RecrawlError, OSError) as error:
-            logger.warning("the feeds that pages name are not kept: %s", error)
+            logger.warning("cannot store which feeds the pages link to: %s", error)
 
     def _finish(self) -> None:
         try:
             finished(self.history, self.plan)
         except (RecrawlError, OSError) as error:
-            logger.warning("the plan cannot be marked as finished: %s", error)
+            logger.warning("cannot mark the plan as finished: %s", error)

@@ -1,188 +1,135 @@
-"""What can be set, as ``RECRAWL_*`` in a Scrapy project: one list from which reading and documentation follow."""
+"""Settings of a crawl, as ``RECRAWL_*`` in a Scrapy project: those of a plan and those of the crawl itself, from one list."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
-from recrawl.change import notion_or_any
-from recrawl.errors import RecrawlError
-from recrawl.panel import parse_period
-from recrawl.plan.budgets import BadBudget, share_or_number
+from recrawl.core.options import OptionInfo, option, options_of
+from recrawl.core.suggest import unknown
+from recrawl.core.times import parse_period
+from recrawl.errors import BadOption
+from recrawl.plan.options import PlanOptions
 
 PREFIX = "RECRAWL_"
 
 
-def _setting(default: Any, told: str) -> Any:
-    """A field that can be read from the settings, with what it means."""
-    return field(default=default, metadata={"told": told})
+def _finite(value: float) -> None:
+    if not value < float("inf"):
+        raise ValueError(f"{value} is not a number of seconds")
+
+
+def _positive(value: float) -> None:
+    _finite(value)
+    if not value > 0:
+        raise ValueError(f"{value} is not above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """The settings of a crawl. `from_settings` reads them; `table` tells them."""
+class CrawlOptions(PlanOptions):
+    """The settings of a crawl. `from_settings` reads them from Scrapy's settings, `table` documents them."""
 
-    enabled: bool = _setting(True, "Off: the add-on does nothing at all.")
-    history: str = _setting(
-        "", "The history's directory; made if it is not there. Default: the environment's, else ./history."
+    enabled: bool = option(True, "Off: the add-on does nothing at all.")
+    history: str = option(
+        "", "The history's directory; created if it does not exist. Default: the environment's, else ./history."
     )
-    budget: str = _setting("10%", "How many pages to plan: a number, or a share of those known.")
-    goal: str = _setting("links", "What to find: links, content or both.")
-    change: str = _setting("any", "What makes a copy outdated: any difference, or significant, digest, shingles.")
-    policy: str | None = _setting(None, "Who chooses; default: what recrawl tune recommended, else expected-harvest.")
-    favour: str | None = _setting(
-        None, "Find most links in the end (coverage) or now (freshness), by expected-harvest."
+    plan: str | None = option(
+        None, "A file with a plan, or with one URL per line, to use instead of making a plan; none: no plan."
     )
-    model: str | None = _setting(None, "Plan by the predictions of a model that recrawl train made.")
-    per_host: int | None = _setting(None, "At most so many planned pages of one host.")
-    per_site: int | None = _setting(None, "At most so many planned pages of one registered domain.")
-    min_gap: str | None = _setting(None, "No page sooner after its last visit, such as 6h.")
-    exclude: tuple[str, ...] = _setting((), "No planned URL that begins so, or fits so (*, ?).")
-    retry_gone: bool = _setting(False, "Also plan pages that answered 404 or 410.")
-    every: str = _setting("crawl", "What a cycle is when learning from the past: crawl, or a period such as 1d.")
-    plan: str | None = _setting(
-        None, "A file with a plan, or with URLs one a line, to take instead of making one; none: no plan."
+    resume: bool = option(True, "First continue with what an interrupted crawl did not fetch.")
+    callback: str | None = option(None, "The spider's method for planned pages; default: parse.")
+    conditional: bool = option(True, "Send If-None-Match and If-Modified-Since from the last visit.")
+    full_fetches: float = option(
+        0.05,
+        "Share of planned pages that are fetched without these, to find servers that lie.",
+        minimum=0.0,
+        maximum=1.0,
     )
-    resume: bool = _setting(True, "First go on with what a crawl that was cut short had yet to fetch.")
-    callback: str | None = _setting(None, "The spider's method for planned pages; default: parse.")
-    conditional: bool = _setting(True, "Send If-None-Match and If-Modified-Since from the last visit.")
-    full_fetches: float = _setting(
-        0.05, "Share of planned pages that are fetched without these, to find servers that lie."
-    )
-    hints: bool = _setting(
+    hints: bool = option(
         False, "Read sitemaps and feeds of known hosts before planning; recrawl crawl does so by default."
     )
-    hints_every: str = _setting(
-        "1d", "How old what a host's sitemaps and feeds said may be before they are read again."
+    hints_every: str = option(
+        "1d", "Maximum age of a host's sitemaps and feeds before they are read again.", check=parse_period
     )
-    retry_wait: float = _setting(10.0, "Seconds a host is left alone after 429 or 503, where it does not say how long.")
-    flush_seconds: float = _setting(3.0, "Visits are safe in the history after so many seconds at the latest.")
-    flush_visits: int = _setting(2000, "And after so many visits.")
-    warc: str | None = _setting(None, "Also write every response to WARC files in this directory.")
-    allow_loopback: bool = _setting(False, "Also fetch from this machine; for tests.")
-    clock: Any = field(default=None, metadata={"told": "A function that tells the time, for tests with a made-up one."})
+    retry_wait: float = option(
+        10.0, "Seconds to wait after 429 or 503, where the host does not say how long.", minimum=0.0, check=_finite
+    )
+    flush_seconds: float = option(
+        3.0, "Visits are safe in the history after this many seconds at most.", check=_positive
+    )
+    flush_visits: int = option(2000, "And after this many visits.", minimum=1)
+    warc: str | None = option(None, "Also write every response to WARC files in this directory.")
+    allow_loopback: bool = option(False, "Allow fetching from this machine; for tests.")
+    clock: Any = option(None, "A function that returns the time, for tests with a simulated clock.")
 
     def __post_init__(self) -> None:
         if not self.history:
             object.__setattr__(self, "history", os.environ.get("RECRAWL_HISTORY") or "./history")
-        if self.goal not in ("links", "content", "both"):
-            raise BadSetting("goal", self.goal, "links, content or both")
-        if self.favour not in (None, "coverage", "freshness"):
-            raise BadSetting("favour", self.favour, "coverage or freshness")
-        if self.favour is not None and (self.policy or self.model or self.goal != "links"):
-            raise BadSetting("favour", self.favour, "left out with a policy, a model, or a goal other than links")
-        for name in ("min_gap", "hints_every"):
-            _check_period(name, getattr(self, name), "a period such as 6h")
-        _check_period("every", None if self.every == "crawl" else self.every, "crawl, or a period such as 1d")
-        for name in ("per_host", "per_site"):
-            if (getattr(self, name) or 0) < 0:
-                raise BadSetting(name, getattr(self, name), "a number of pages, 0 or more")
-        self._check_names()
-        if not 0 <= self.full_fetches <= 1:
-            raise BadSetting("full_fetches", self.full_fetches, "a share between 0 and 1")
-        try:
-            share_or_number(self.budget)
-        except BadBudget:
-            raise BadSetting(
-                "budget", self.budget, "a number of pages or a share of them, such as 500 or 10%"
-            ) from None
-        if not 0 <= self.retry_wait < float("inf"):
-            raise BadSetting("retry_wait", self.retry_wait, "a number of seconds, 0 or more")
-        if not 0 < self.flush_seconds < float("inf"):
-            raise BadSetting("flush_seconds", self.flush_seconds, "a number of seconds above 0")
-        if self.flush_visits < 1:
-            raise BadSetting("flush_visits", self.flush_visits, "a number of visits above 0")
-
-    def _check_names(self) -> None:
-        """What is asked for by name must be there, before a crawl begins that needs it."""
-        try:
-            notion_or_any(self.change)
-        except (RecrawlError, ValueError) as error:
-            raise BadSetting("change", self.change, f"a notion of change ({error})") from None
-        if self.model is not None and not os.path.isfile(self.model):
-            raise BadSetting("model", self.model, "a file that recrawl train made")
-        if self.policy is not None:
-            from recrawl.policies import named  # takes a moment to load
-
-            try:
-                named(self.policy)
-            except (RecrawlError, ValueError) as error:
-                raise BadSetting("policy", self.policy, f"the name of a policy ({error})") from None
+        super().__post_init__()
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Options:
-        """The options that Scrapy's settings hold; texts, as the command line gives them, become what they stand for."""
-        given = {}
-        for one in fields(cls):
-            value = settings.get(PREFIX + one.name.upper())
+    def from_settings(cls, settings: Mapping[str, Any]) -> CrawlOptions:
+        """The options in Scrapy's settings; texts, as the command line gives them, are converted."""
+        known = {PREFIX + each.name.upper(): each for each, _ in options_of(cls)}
+        for name in settings:
+            if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
+                raise BadOption(unknown("setting", name, known))
+        values = {}
+        for name, each in known.items():
+            value = settings.get(name)
             if value is not None:
-                given[one.name] = _read(one.name, value, one.default, str(one.type))
-        unknown = [name for name in _names(settings) if name.removeprefix(PREFIX).lower() not in _KNOWN]
-        if unknown:
-            raise RecrawlError(
-                f"No setting named {unknown[0]}. Known: {', '.join(PREFIX + name.upper() for name in _KNOWN)}"
-            )
-        return cls(**given)
+                values[each.name] = _read(name, value, str(each.type))
+        return cls(**values)
+
+    def as_settings(self) -> dict[str, Any]:
+        """The same as Scrapy's settings, those that are not the default."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            PREFIX + each.name.upper(): values[each.name]
+            for each, _ in options_of(self)
+            if values[each.name] != each.default
+        }
 
     @staticmethod
     def table() -> list[tuple[str, str, str]]:
         """Name, default and meaning of every setting."""
-        return [
-            (
-                PREFIX + one.name.upper(),
-                "" if one.default in (None, "", ()) else repr(one.default),
-                one.metadata["told"],
-            )
-            for one in fields(Options)
-        ]
+        return [_row(each.name, each.default, info) for each, info in options_of(CrawlOptions)]
 
 
-class BadSetting(RecrawlError):
-    """A setting has a value that it cannot have."""
-
-    def __init__(self, name: str, value: Any, expected: str) -> None:
-        super().__init__(f"{PREFIX}{name.upper()} is {value!r}; it must be {expected}")
+def _row(name: str, default: Any, info: OptionInfo) -> tuple[str, str, str]:
+    return PREFIX + name.upper(), "" if default in (None, "", ()) else repr(default), info.help
 
 
-def _check_period(name: str, value: str | None, expected: str) -> None:
+def _read(name: str, value: Any, kind: str) -> Any:
+    """A value of an option's type."""
+    readers: dict[str, Callable[[Any], Any]] = {
+        "bool": _truth,
+        "int": int,
+        "float": float,
+        "tuple": _texts,
+        "str": _text,
+    }
+    expected = {"bool": "True or False", "int": "a whole number", "float": "a number", "tuple": "a list of texts"}
+    read = next((name for name in readers if kind.startswith(name)), "str")
     try:
-        if value:
-            parse_period(value)
-    except ValueError:
-        raise BadSetting(name, value, expected) from None
-
-
-_KNOWN = tuple(one.name for one in fields(Options))
-
-
-def _names(settings: Mapping[str, Any]) -> list[str]:
-    return [name for name in settings if isinstance(name, str) and name.startswith(PREFIX)]
-
-
-def _read(name: str, value: Any, default: Any, kind: str) -> Any:
-    assert default is not MISSING
-    try:
-        if kind == "bool":
-            return _truth(value)
-        if kind.startswith("int"):
-            return int(value)
-        if kind == "float":
-            return float(value)
-        if kind.startswith("tuple"):
-            return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
-        return value if kind == "Any" else str(value)
+        return readers[read](value)
     except (TypeError, ValueError):
-        kinds = {"bool": "True or False", "int": "a whole number", "float": "a number", "tuple": "a list of texts"}
-        expected = next(
-            (told for begin, told in kinds.items() if kind.startswith(begin)), f"a value such as {default!r}"
-        )
-        raise BadSetting(name, value, expected) from None
+        raise BadOption(f"{name} is {value!r}; it must be {expected[read]}") from None
+
+
+def _text(value: Any) -> Any:
+    """A text; an object where one is allowed, such as a policy."""
+    return value if not isinstance(value, str | int | float | os.PathLike) else str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
 
 
 def _truth(value: Any) -> bool:
     known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if str(value).lower() not in known:
-        raise ValueError
+        raise ValueError(value)
     return known[str(value).lower()]

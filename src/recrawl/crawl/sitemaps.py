@@ -1,4 +1,4 @@
-"""Sitemaps: what a site says about its pages, and when each of them changed.
+"""Sitemaps: the pages that a site lists, and when each of them changed.
 
 References: https://www.sitemaps.org/protocol.html; dates by https://www.w3.org/TR/NOTE-datetime.
 """
@@ -12,41 +12,41 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recrawl.crawl.xml import BadXml, Document, local_name, texts
-from recrawl.errors import BadUrl
-from recrawl.urls import MAX_LENGTH, canonical, host, origin, site
+from recrawl.crawl.xml import Document, local_name, texts
+from recrawl.errors import BadUrl, BadXml
+from recrawl.web.urls import MAX_LENGTH, canonical, host, origin, site
 
-MAX_ENTRIES = 50_000  #: of one sitemap, by the protocol
-_TOLERANCE = timedelta(days=1)  # clocks differ, and a date without a zone may be that of a zone ahead of UTC
-#: No page is older; programs write 0001-01-01 or 1970-01-01 for a date they do not have.
-_WEB = datetime(1990, 1, 1, tzinfo=UTC)
+MAX_ENTRIES = 50_000  #: entries per sitemap that the protocol allows
+_TOLERANCE = timedelta(days=1)  # clocks differ, and a date without a zone may come from a zone ahead of UTC
+#: No page is older: programs write 0001-01-01 or 1970-01-01 if they do not know the date.
+_FIRST_WEB_PAGE = datetime(1990, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One page, or one sitemap, as a source names it."""
+    """A page or a sitemap that a sitemap or feed lists."""
 
     url: str  # canonical
-    changed_at: datetime | None  # UTC, aware; None: it does not say
+    changed_at: datetime | None  # UTC, aware; None: not stated
 
 
 @dataclass(frozen=True)
 class Sitemap:
-    """What one sitemap names: pages, or further sitemaps if it is an index."""
+    """The contents of a sitemap: pages, or further sitemaps if it is an index."""
 
     entries: list[Entry]
     children: list[Entry]
-    skipped: Counter[str]  # why entries or their dates were left out
+    skipped: Counter[str]  # reason → how many entries or dates were left out
     fault: str | None = None  # why the file could not be read to its end
 
 
 def read_sitemap(
     body: bytes, url: str, *, charset: str | None = None, now: datetime | None = None, named_by: str | None = None
 ) -> Sitemap:
-    """Read a sitemap, a sitemap index or a list with one URL a line, packed or not.
+    """Read a sitemap, a sitemap index or a list with one URL per line, compressed or not.
 
-    Only pages of the sitemap's own site count, by registered domain: a site speaks for all its hosts, as many keep one sitemap for
-    them, but for nobody else. If a robots.txt names a sitemap elsewhere, pass its URL as `named_by`: then its site counts.
+    Only pages of the sitemap's own site count (its registered domain, because many sites keep one sitemap for all their hosts).
+    If a robots.txt names a sitemap on another site, pass the URL of that robots.txt as `named_by`: then its site counts.
 
     >>> body = b"<urlset><url><loc>https://e.org/a</loc><lastmod>2026-03-01</lastmod></url></urlset>"
     >>> read_sitemap(body, "https://e.org/sitemap.xml").entries
@@ -62,7 +62,7 @@ def read_sitemap(
         else:
             _read_lines(document, pages)
     except BadXml as error:
-        if not pages.found and not children.found:
+        if not pages.changed_at and not children.changed_at:
             raise BadXml(f"No sitemap at {url[:200]}: {error}.") from None
         fault = str(error)
     return Sitemap(pages.entries, children.entries, pages.skipped, fault)
@@ -73,13 +73,13 @@ def _read_xml(document: Document, pages: Listing, children: Listing) -> None:
     if kind not in ("urlset", "sitemapindex"):
         raise BadXml(f"it begins with <{kind[:80]}>")
     for element in document.records("url", "sitemap"):
-        said = texts(element)
+        fields = texts(element)
         listing = pages if local_name(element.tag) == "url" else children
-        listing.add(said.get("loc"), listing.time(said.get("lastmod") or _publication_date(element)))
+        listing.add(fields.get("loc"), listing.time(fields.get("lastmod") or _publication_date(element)))
 
 
 def _publication_date(element: Any) -> str | None:
-    """When the news on a page came out, by Google's extension of the protocol."""
+    """The publication date in Google's news extension of the protocol."""
     for child in element:
         if local_name(child.tag) == "news":
             return texts(child).get("publication_date")
@@ -90,7 +90,7 @@ def _read_lines(document: Document, pages: Listing) -> None:
     data = document.data
     if data[:4].lower() != b"http":
         raise BadXml(document.fault or ("it is neither XML nor a list of URLs" if data else "it is empty"))
-    # The last line of a file that breaks off may be half a URL.
+    # The last line of a truncated file may be half a URL.
     end = data.rfind(b"\n") + 1 if document.fault else len(data.rstrip())
     for line in re.finditer(rb"[^\r\n]+", data[:end]):
         if pages.n_seen == MAX_ENTRIES:
@@ -107,7 +107,7 @@ _TOO_MANY = f"over {MAX_ENTRIES:,} entries"
 
 
 class Listing:
-    """Pages as one source names them: each once, of the source's own site, with a time that can be true.
+    """The pages that a sitemap or feed lists: each once, only of its own site, and only with plausible times.
 
     >>> pages = Listing("https://e.org/sitemap.xml", w3c_time)
     >>> for url in ("https://e.org/a", "https://www.e.org/b", "https://other.org/", "https://e.org/a#top"):
@@ -127,25 +127,25 @@ class Listing:
         self.latest = (now or datetime.now(UTC)) + _TOLERANCE
         self.skipped: Counter[str] = Counter() if skipped is None else skipped
         self.n_seen = 0
-        self.found: dict[str, datetime | None] = {}
-        self._is_own: dict[str, bool] = {}  # by scheme and host: most entries share theirs
+        self.changed_at: dict[str, datetime | None] = {}  # URL → when it changed, in the order of the source
+        self._is_own: dict[str, bool] = {}  # by origin, which most entries share
 
     @property
     def entries(self) -> list[Entry]:
         """The pages in the order of the source."""
-        return [Entry(url, changed_at) for url, changed_at in self.found.items()]
+        return [Entry(url, changed_at) for url, changed_at in self.changed_at.items()]
 
     def add(self, address: str | None, changed_at: datetime | None = None, base: str | None = None) -> None:
-        """Note an entry, or count why it is left out. Of two entries for one page the later change counts."""
+        """Add an entry, or count why it is left out. Of two entries for one page the later change counts."""
         self.n_seen += 1
         try:
             url = self._checked(address, base)
         except BadUrl as error:
             self.skipped[str(error)] += 1
             return
-        before = self.found.setdefault(url, changed_at)
-        if changed_at and (before is None or changed_at > before):
-            self.found[url] = changed_at
+        earlier = self.changed_at.setdefault(url, changed_at)
+        if changed_at and (earlier is None or changed_at > earlier):
+            self.changed_at[url] = changed_at
 
     def _checked(self, address: str | None, base: str | None) -> str:
         if self.n_seen > MAX_ENTRIES:
@@ -160,18 +160,18 @@ class Listing:
             raise BadUrl("not a URL") from None
         if not self._is_own_site(url):
             raise BadUrl("of another site")
-        if url in self.found:
+        if url in self.changed_at:
             self.skipped["named twice"] += 1
         return url
 
     def _is_own_site(self, url: str) -> bool:
-        at = origin(url)
-        if at not in self._is_own:
-            self._is_own[at] = site(host(url)) == site(host(self.source))
-        return self._is_own[at]
+        url_origin = origin(url)
+        if url_origin not in self._is_own:
+            self._is_own[url_origin] = site(host(url)) == site(host(self.source))
+        return self._is_own[url_origin]
 
     def time(self, text: str | None) -> datetime | None:
-        """A time that an entry states; None, and counted, if it cannot be read or cannot be true."""
+        """The time that an entry states; None, and counted, if it is unreadable or not plausible."""
         if not text:
             return None
         try:
@@ -179,7 +179,7 @@ class Listing:
         except (ValueError, OverflowError):
             self.skipped["date that cannot be read"] += 1
             return None
-        if at > self.latest or at < _WEB:
+        if at > self.latest or at < _FIRST_WEB_PAGE:
             self.skipped["date in the future" if at > self.latest else "date before the web"] += 1
             return None
         return at
@@ -191,9 +191,9 @@ _TIME = re.compile(
 
 
 def w3c_time(text: str) -> datetime:
-    """A W3C date in any of its precisions: the beginning of the year, month, day, minute or second that it names.
+    """A W3C date in any precision, as the beginning of the year, month, day, minute or second that it names.
 
-    So a page that was seen later on the day of its ``lastmod`` is not called changed. Without a zone it is UTC.
+    A page visited later on the day of its ``lastmod`` therefore does not count as changed. Without a zone the date is UTC.
 
     >>> w3c_time("2026-03-01T10:30:00.25+01:00").isoformat(), w3c_time("2026").isoformat()
     ('2026-03-01T09:30:00.250000+00:00', '2026-01-01T00:00:00+00:00')

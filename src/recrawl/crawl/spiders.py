@@ -1,4 +1,4 @@
-"""The two spiders of ``recrawl crawl``: one that fetches the plan, one that goes outwards from seeds."""
+"""The two spiders of ``recrawl crawl``: one fetches the plan, the other crawls outwards from seeds."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from recrawl.crawl.unfinished import NOT_KEPT
 from recrawl.crawl.versions import in_thread
 from recrawl.errors import BadUrl, RecrawlError
 from recrawl.history import History
-from recrawl.urls import canonical, trap
-from recrawl.visits import Visit
+from recrawl.web.urls import canonical, trap
+from recrawl.web.visit import Visit
 
-_PAUSE = 0.02  # seconds between looks at whether there is room for another request
+_PAUSE = 0.02  # seconds between two checks whether another request may be sent
 
 
 class PlanSpider(scrapy.Spider):
-    """Fetches what is planned; everything is recorded on the way, so nothing is left to do here."""
+    """Fetches the planned pages. The middlewares record them, so nothing is left to do here."""
 
     name = "recrawl"
 
     async def start(self) -> AsyncIterator[Any]:
-        """Nothing of its own."""
-        nothing: list[Any] = []
-        for item in nothing:
-            yield item
+        """No start requests: the middleware `PlannedStart` adds the planned pages."""
+        no_requests: list[Any] = []
+        for request in no_requests:
+            yield request
 
     def parse(self, response: Response) -> None:
-        """The visit is recorded already."""
+        """Nothing to do: the visit is already recorded."""
 
 
 class SeedSpider(scrapy.Spider):
-    """Goes outwards from seeds, the most promising page first.
+    """Crawls outwards from seeds, the page with the highest score first.
 
-    Where a page redirects to is one more page that was found: it must be allowed, and waits for its turn.
+    The target of a redirect is a page like any other that was found: it must be allowed, and waits for its turn.
     """
 
     name = "recrawl-first"
@@ -54,40 +54,40 @@ class SeedSpider(scrapy.Spider):
         self.first: FirstCrawl | None = None
 
     async def start(self) -> AsyncIterator[Any]:
-        """One request after the other, as there is room: what was fetched meanwhile may change which is best."""
+        """One request at a time, when there is room for it: pages fetched meanwhile may change which one is best."""
         await self._begin()
         while True:
             url = None if self.crawler.engine.needs_backout() else self.frontier.take()
             if url is not None:
                 yield self._request(url)
-            elif self.frontier.n_under_way == 0 and not self.crawler.engine.needs_backout():
+            elif self.frontier.n_in_progress == 0 and not self.crawler.engine.needs_backout():
                 return
             else:
                 await asyncio.sleep(_PAUSE)
 
     async def _begin(self) -> None:
-        """Take up a first crawl that was cut short; one that cannot be noted is crawled all the same."""
+        """Resume an interrupted first crawl. If this crawl cannot be noted down for later, it runs all the same."""
         session = Session.of(self.crawler)
         self.first = FirstCrawl(History.open(session.history.store.folder), self.frontier)
         try:
             n_before = await in_thread(self.first.begin, session.now(), session.options.resume, session.is_alone())
         except RecrawlError as error:
-            session.note(f"{NOT_KEPT}, the next one begins anew: {error}")
+            session.note(f"{NOT_KEPT}, the next one starts from the seeds again: {error}")
             n_before = 0
-        self.frontier.renewing = self._renew  # type: ignore[method-assign]
+        self.frontier.run_update = self._update_scores  # type: ignore[method-assign]
         if n_before:
-            session.note(f"going on with a first crawl that was cut short: {n_before:,} pages were fetched before")
+            session.note(f"continuing an interrupted first crawl: {n_before:,} pages are already fetched")
 
-    def _renew(self, work: Callable[[], Any]) -> None:
-        """Ranks of many pages take seconds to work out: the crawl goes on meanwhile."""
+    def _update_scores(self, task: Callable[[], Any]) -> None:
+        """Compute new scores in a thread: for many pages that takes seconds, and the crawl goes on meanwhile."""
 
-        async def renewed() -> None:
-            self.frontier.renewed(await in_thread(work))
+        async def update() -> None:
+            self.frontier.apply_update(await in_thread(task))
 
-        self._renewal = asyncio.ensure_future(renewed())  # kept, or it might be forgotten before it has ended
+        self._update = asyncio.ensure_future(update())  # a reference, or it may be garbage-collected before it is done
 
     def closed(self, reason: str) -> None:
-        """A crawl that came to its end is not gone on with."""
+        """A crawl that finished by itself is not resumed."""
         if self.first is not None and reason == "finished":
             self.first.end()
 
@@ -97,14 +97,14 @@ class SeedSpider(scrapy.Spider):
         return Request(url, self.parse, errback=self.failed, dont_filter=True, cb_kwargs=cb_kwargs, meta=meta)
 
     def parse(self, response: Response, page: str) -> Iterator[Request]:
-        """Take the links of a page to the frontier; what they are was found out when its visit was recorded."""
+        """Add the links of a page to the frontier. They were extracted when its visit was recorded."""
         session = Session.of(self.crawler)
         visit, target = session.done.get(response.request), _target(response)
-        if target == page:  # perhaps it only wanted to set a cookie
+        if target == page:  # perhaps only to set a cookie
             if not response.meta.get("again"):
                 yield self._request(page, again=True)
                 return
-            session.failed(page, "too many redirects")
+            session.record_failure(page, "too many redirects")
         if target is not None:
             self.frontier.done(page, [target])
         elif visit is None or visit.status != 200:
@@ -113,17 +113,17 @@ class SeedSpider(scrapy.Spider):
             self.frontier.done(page, links_of(visit), visit.text or "")
 
     def failed(self, failure: Any) -> None:
-        """A page did not come. One that nobody asked for, since robots.txt forbids it, was not visited either."""
+        """A page could not be fetched. If robots.txt forbids it, it was not even requested."""
         page = failure.request.cb_kwargs["page"]
         if failure.check(IgnoreRequest):
-            self.frontier.not_asked(page)
+            self.frontier.not_requested(page)
             return
         unseen_failure(Session.of(self.crawler), failure)
         self.frontier.done(page)
 
 
 def _target(response: Response) -> str | None:
-    """Where a redirect leads."""
+    """The target of a redirect; None for any other response."""
     location = response.headers.get("Location")
     if not 300 <= response.status < 400 or not location:
         return None
@@ -134,7 +134,7 @@ def _target(response: Response) -> str | None:
 
 
 def links_of(visit: Visit) -> Iterator[str]:
-    """The links that a page showed, in full, without those that look like traps."""
+    """The absolute links of a page, without those that look like crawler traps."""
     for href in visit.links or ():
         try:
             link = canonical(href, visit.base)

@@ -1,4 +1,4 @@
-"""What a conditional request sends: the validators of the copy that is kept, where the server's can be trusted."""
+"""Validators for conditional requests: those of the last stored copy, unless the server's are unreliable."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ import numpy as np
 import pyarrow.compute as pc
 
 from recrawl.history import History, Timeline
-from recrawl.urls import host, page_id
-from recrawl.visits import Outcome
+from recrawl.web.urls import host, page_id
+from recrawl.web.visit import Outcome
 
 Headers = dict[str, str]
 MAX_LENGTH = 1_000  #: of a validator: servers refuse requests with longer headers
 
 
-class Validators:
+class StoredValidators:
     """The ETag and Last-Modified of the last copy of each page.
 
-    A server that once sent the same ETag or date with another content lies: nothing is sent to any page of that host, since what
-    it calls unchanged may have changed. Which hosts these are is in the history itself. A page whose last visit failed or found
-    it gone is fetched in full.
+    If a host once sent the same ETag or date with different content, its validators are unreliable and no page of it gets any:
+    what it reports as unchanged may have changed. These hosts are detected from the history. A page whose last visit failed
+    or found it gone gets none either.
     """
 
     def __init__(self, history: History) -> None:
         timeline = history.timeline
         newest = timeline.page_start[1:] - 1
-        answered = timeline.outcome[newest] <= Outcome.UNCHANGED
-        self._page, self._copy = timeline.pages, np.where(answered, timeline.latest[newest], -1)
+        was_fetched = timeline.outcome[newest] <= Outcome.UNCHANGED
+        self._page, self._copy = timeline.pages, np.where(was_fetched, timeline.latest[newest], -1)
         self._etag, self._modified = timeline.rows["etag"], timeline.rows["last_modified"]
-        self.lying = _lying_hosts(history, timeline)
+        self.unreliable = _unreliable_hosts(history, timeline)
 
     def headers(self, url: str) -> Headers:
-        """What to send with a request for a page; empty where it is to be fetched in full."""
+        """The request headers for a page; empty if it is to be fetched in full."""
         page = page_id(url)
         at = int(np.searchsorted(self._page, page))
         copy = int(self._copy[at]) if at < len(self._page) and self._page[at] == page else -1
-        if copy < 0 or host(url) in self.lying:
+        if copy < 0 or host(url) in self.unreliable:
             return {}
         sent = {"If-None-Match": self._etag[copy].as_py(), "If-Modified-Since": self._modified[copy].as_py()}
         return {name: value for name, value in sent.items() if value and _can_be_sent(value)}
 
 
 def _can_be_sent(value: str) -> bool:
-    """Whether a validator may stand in a request: an ETag of * would stand for whatever the server has."""
+    """Whether a validator may be sent: an ETag of * would match any copy on the server."""
     return value.isprintable() and value.strip() != "*" and len(value) <= MAX_LENGTH
 
 
-def _lying_hosts(history: History, timeline: Timeline) -> set[str]:
+def _unreliable_hosts(history: History, timeline: Timeline) -> set[str]:
     """Hosts that sent the same strong ETag, or without one the same date, with another text or other links.
 
-    Two visits of a page in a row that both brought a body are compared.
+    Compares two successive visits of a page that both received a body.
     """
     seen = np.flatnonzero((timeline.outcome == Outcome.OK) & (timeline.latest == np.arange(timeline.n_visits)))
     if len(seen) < 2:
@@ -63,5 +63,5 @@ def _lying_hosts(history: History, timeline: Timeline) -> set[str]:
     links = timeline.links
     other_text = (text[a] != text[b]) & (text[a] != 0) & (text[b] != 0)
     other_links = (links[a] != links[b]) & (links[a] >= 0) & (links[b] >= 0)
-    lies = same_tag & (other_text | other_links) & ~timeline.baseline[b]
-    return {host(url) for url in history.urls_of(np.unique(timeline.page[b[lies]])).to_pylist()}
+    is_wrong = same_tag & (other_text | other_links) & ~timeline.baseline[b]
+    return {host(url) for url in history.urls_of(np.unique(timeline.page[b[is_wrong]])).to_pylist()}

@@ -1,4 +1,4 @@
-"""What differs between the versions of Scrapy; the add-on runs with all from 2.12 on, recrawl crawl from 2.13 on."""
+"""Differences between versions of Scrapy. The add-on supports 2.12 and later, recrawl crawl 2.13 and later."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ except ImportError:  # before 2.14
 
 
 def has_asyncio() -> bool:
-    """Whether Scrapy's parts may wait for what asyncio does."""
+    """Whether Scrapy's components may await asyncio's objects."""
     return is_asyncio_reactor_installed() if _asyncio is None else _asyncio.is_asyncio_available()
 
 
 async def in_thread(function: Callable[..., Any], *args: Any) -> Any:
-    """Do what takes a while without holding up the crawl."""
-    if hasattr(_asyncio, "run_in_thread"):  # from 2.15 on, where there may be no reactor
+    """Run a slow function without holding up the crawl."""
+    if hasattr(_asyncio, "run_in_thread"):  # 2.15 and later, where there may be no reactor
         return await _asyncio.run_in_thread(function, *args)
     return await defer.maybe_deferred_to_future(deferToThread(function, *args))
 
 
 def repeated(function: Callable[[], object]) -> Any:
-    """A call that can be repeated: it has `start`, `stop` and `running`."""
+    """A timer for a function, with `start`, `stop` and `running`."""
     return LoopingCall(function) if _asyncio is None else _asyncio.create_looping_call(function)
 
 
-def add_part(settings: BaseSettings, name: str, part: type, order: int) -> None:
-    """Add one of Scrapy's parts to those of a project, unless the project has set its order itself."""
+def add_component(settings: BaseSettings, name: str, component: type, order: int) -> None:
+    """Add a component to one of a project's settings, unless the project has set its order itself."""
     if hasattr(settings, "setdefault_in_component_priority_dict"):
-        settings.setdefault_in_component_priority_dict(name, part, order)
+        settings.setdefault_in_component_priority_dict(name, component, order)
         return
-    parts = settings.getdict(name)  # before 2.13
-    if part not in map(load_object, parts):
-        settings.set(name, {**parts, part: order}, settings.getpriority(name) or 0)
+    components = settings.getdict(name)  # before 2.13
+    if component not in map(load_object, components):
+        settings.set(name, {**components, component: order}, settings.getpriority(name) or 0)

@@ -1,4 +1,4 @@
-"""What a person sees while a crawl runs, and what is told of it at the end."""
+"""The live view of a running crawl, and its summary at the end."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from rich.table import Table
 from rich.text import Text
 
 FAILED, FORBIDDEN = "recrawl/failed/", "recrawl/forbidden/"
-TOP_FAILURES = 5
+TOP_KINDS = 5  #: of failures that are listed
 
 
-class View:
-    """A live view on a terminal: fetched, new links found against expected, errors by kind, pages a second."""
+class CrawlView:
+    """A live view on a terminal: pages fetched, new links found and expected, failures by kind, pages per second."""
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self.crawler: Any = None
         self.cycle = 0
-        self._next_at: float | None = None  # when the next cycle begins, while it is waited for
+        self._next_at: float | None = None  # when the next cycle begins, between two cycles
         self._started = time.monotonic()
         self._bar = Progress(
             TextColumn("cycle {task.fields[cycle]}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         )
         self._task = self._bar.add_task("", total=None, cycle=1)
-        shown = console.is_terminal and not quiet
-        self._live = (
-            Live(console=console, get_renderable=self.render, refresh_per_second=4, transient=True) if shown else None
-        )
+        self._live: Live | None = None
+        if console.is_terminal and not quiet:
+            self._live = Live(console=console, get_renderable=self.render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -43,53 +42,52 @@ class View:
             self._live.stop()
 
     def begin(self, cycle: int) -> None:
-        """A cycle begins."""
+        """Show a cycle that begins."""
         self.cycle, self._started, self._next_at = cycle, time.monotonic(), None
         self._bar.reset(self._task, total=None, cycle=cycle + 1)
 
     def watch(self, crawler: Any) -> None:
-        """This is the crawler to look at."""
+        """Show the stats of this crawler."""
         self.crawler = crawler
 
     def wait(self, seconds: float | None) -> None:
-        """A cycle ended; in so many seconds the next begins, if there is one."""
+        """Show that a cycle ended and that the next begins in that many seconds; None: there is no next one."""
         self._next_at = None if seconds is None else time.monotonic() + seconds
 
     def _stats(self) -> dict[str, Any]:
         try:
             return dict(self.crawler.stats.get_stats()) if self.crawler is not None else {}
-        except (AttributeError, RuntimeError):  # a crawler has none before it starts; or one is added meanwhile
+        except (AttributeError, RuntimeError):  # no stats before the start; or one is added during the copy
             return {}
 
-    def _told(self, seconds: float, done: int) -> str:
+    def _state(self, seconds: float, done: int) -> str:
         if self._next_at is not None:
-            return f"the next cycle begins in {max(self._next_at - time.monotonic(), 0):,.0f} s"
+            return f"next cycle in {max(self._next_at - time.monotonic(), 0):,.0f} s"
         if not getattr(self.crawler, "crawling", True) and done:
-            return "ending: what is under way is waited for; Ctrl-C again ends at once"
+            return "stopping: waiting for requests in progress; press Ctrl-C again to stop at once"
         return f"{done / seconds:.1f} pages/s"
 
     def render(self) -> Group:
         """The view as it is now."""
-        stats = self._stats()
-        found = told(stats)
-        done = found["visits"]
-        planned = found["planned"] or None
+        summary = crawl_summary(self._stats())
+        done = summary["visits"]
+        planned = summary["planned"] or None
         self._bar.update(self._task, completed=min(done, planned) if planned else done, total=planned)
         seconds = max(time.monotonic() - self._started, 1e-9)
         lines = Table.grid(padding=(0, 2))
-        expected = f" of {found['expected_new_links']:,.0f} expected" if planned else ""
+        expected = f" of {summary['expected_new_links']:,.0f} expected" if planned else ""
         lines.add_row(
-            f"{found['fetched']:,} fetched, {found['not_modified']:,} unchanged, {found['gone']:,} gone",
-            f"{found['new_links']:,} new links{expected}",
-            self._told(seconds, done),
+            f"{summary['fetched']:,} fetched, {summary['not_modified']:,} unchanged, {summary['gone']:,} gone",
+            f"{summary['new_links']:,} new links{expected}",
+            self._state(seconds, done),
         )
-        return Group(self._bar, lines, Text(failures(stats), style="yellow"))
+        return Group(self._bar, lines, Text(most_common(summary["failures"]), style="yellow"))
 
 
-def told(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """What a crawl did, as plain numbers; these keys are an interface."""
+def crawl_summary(stats: Mapping[str, Any]) -> dict[str, Any]:
+    """What a crawl did, as plain numbers, from Scrapy's stats. The keys are an interface (``recrawl crawl --json``)."""
 
-    stats = dict(stats)  # the crawl adds to it while the view looks
+    stats = dict(stats)  # a copy, because the crawl may still add to it
 
     def count(name: str) -> Any:
         return stats.get(f"recrawl/{name}", 0)
@@ -124,13 +122,12 @@ def told(stats: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def failures(stats: Mapping[str, Any]) -> str:
-    """The commonest kinds of failure, with their numbers."""
-    return counted(told(stats)["failures"])
+def most_common(counts: Mapping[str, int]) -> str:
+    """The most common of some kinds, with their counts.
 
-
-def counted(kinds: Mapping[str, int]) -> str:
-    """The commonest of some kinds, with their numbers."""
-    found = sorted(kinds.items(), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{n:,} {kind}" for kind, n in found[:TOP_FAILURES])
-    return shown + (f" and {len(found) - TOP_FAILURES} other kinds" if len(found) > TOP_FAILURES else "")
+    >>> most_common({"timeout": 2, "host not found": 1_234})
+    '1,234 host not found, 2 timeout'
+    """
+    by_count = sorted(counts.items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{n:,} {kind}" for kind, n in by_count[:TOP_KINDS])
+    return shown + (f" and {len(by_count) - TOP_KINDS} other kinds" if len(by_count) > TOP_KINDS else "")

@@ -1,7 +1,7 @@
-"""XML from strangers, read piece by piece: whatever the bytes are, the work is bounded and nothing else is opened.
+"""Untrusted XML, read incrementally: whatever the bytes are, the work is bounded and no other file or URL is opened.
 
-References to entities that the file itself declares are never followed, so no file grows by being read. What stands before a
-fault is handed on; then `BadXml` says what the fault was.
+Entities that the file itself declares are never expanded, so no file grows when it is read. Everything before a fault is
+returned; then `BadXml` says what the fault is.
 """
 
 from __future__ import annotations
@@ -20,35 +20,31 @@ from typing import Any
 
 from lxml import etree
 
-from recrawl.errors import BadSource
-from recrawl.parse import as_utf8
+from recrawl.errors import BadXml
+from recrawl.web.html import as_utf8
 
-MAX_BYTES = 50 << 20  #: of an unpacked file: the limit of the sitemap protocol
+MAX_BYTES = 50 << 20  #: of a decompressed file: the limit of the sitemap protocol
 MAX_ELEMENTS = 1_000_000  #: a full sitemap with ten translations of each page has about 700,000
 MAX_DEPTH = 64
-MAX_REFERENCES = 1_000_000  #: ampersands, each of which is looked at
-_CHUNK = 1 << 16  # bytes between two looks at the bounds
-
-
-class BadXml(BadSource):
-    """A file is not the XML it should be, or cannot be read from some place on; the message says why."""
+MAX_REFERENCES = 1_000_000  #: ampersands, each of which costs time
+_CHUNK = 1 << 16  # bytes between two checks of these limits
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file as UTF-8, unpacked and within bounds."""
+    """A file as UTF-8, decompressed and within the limits."""
 
     data: bytes  # begins with "<" if it is XML
-    fault: str | None = None  # why the file goes no further, if it should
+    fault: str | None = None  # why the data ends before the file does
 
     @classmethod
     def of(cls, body: bytes, charset: str | None = None, max_bytes: int = MAX_BYTES) -> Document:
-        """The document that a body means; `charset` is what the HTTP header says, asked only where the file itself lies.
+        """The document in a body. `charset`, from the HTTP header, is used only if the file's own declaration is wrong.
 
         >>> Document.of(gzip.compress(b"<?xml version='1.0' encoding='utf-16'?><p>caf\\xe9</p>")).data.decode()
         "<?xml version='1.0' encoding='utf-16'?><p>café</p>"
         """
-        body, fault = _unpacked(body, max_bytes)
+        body, fault = _decompressed(body, max_bytes)
         if len(body) > max_bytes:
             body, fault = body[:max_bytes], f"it is longer than {max_bytes:,} bytes"
         data = _in_utf8(body, charset).lstrip(b"\xef\xbb\xbf \t\r\n\0")
@@ -60,29 +56,31 @@ class Document:
 
     @property
     def is_xml(self) -> bool:
-        """Whether it looks like XML, or HTML, at all."""
+        """Whether it looks like XML or HTML."""
         return self.data.startswith(b"<")
 
     @property
     def root(self) -> Any:
-        """The outermost element, an lxml element; what is in it may be missing."""
+        """The outermost element, an lxml element; its children may be missing."""
         if not self.is_xml:
             raise BadXml(self.fault or ("it is not XML" if self.data else "it is empty"))
         parser = _parser("start")
-        parser.feed(_mended(self.data[:_CHUNK]))
+        parser.feed(_repaired(self.data[:_CHUNK]))
         for _, element in parser.read_events():
             return element
         raise BadXml(self.fault or _reason(parser) or "it has no elements")
 
     def records(self, *names: str) -> Iterator[Any]:
-        """The elements with these names, each whole, in order; one inside another belongs to that. Use each at once: it is emptied.
+        """The complete elements with these names, in order; elements inside others are part of them.
+
+        Use each element at once: it is emptied when the next one is read.
 
         >>> [texts(url) for url in Document.of(b"<s><url><loc>a&b</loc></url><url/></s>").records("url")]
         [{'loc': 'a&b'}, {}]
         """
         parser, wanted = _parser("start", "end"), frozenset(names)
         n_elements = depth = record_depth = 0
-        for event, element in _events(parser, _mended(self.data)):
+        for event, element in _events(parser, _repaired(self.data)):
             if event == "start":
                 n_elements += 1
                 depth += 1
@@ -103,37 +101,37 @@ class Document:
                 break
         if depth or not n_elements:
             raise BadXml(self.fault or _reason(parser) or f"it breaks off after {n_elements:,} elements")
-        if lost := _reason(parser):
-            raise BadXml(lost)
+        if fault := _reason(parser):
+            raise BadXml(fault)
 
 
 def _events(parser: Any, data: bytes) -> Iterator[tuple[str, Any]]:
     for at in range(0, len(data), _CHUNK):
         parser.feed(data[at : at + _CHUNK])
         yield from parser.read_events()
-    # The parser is not asked to finish: it would close what the file left open, and half an address look like a whole one.
+    # The parser is not closed: it would complete what the file left open, and half a URL would look like a whole one.
 
 
 def _forget(element: Any) -> None:
-    # The element itself must stay: the parser may still add to the text behind it.
+    # The element itself must stay: the parser may still append to the text behind it.
     element.clear(keep_tail=True)
     while element.getprevious() is not None:
         del element.getparent()[0]
 
 
 def texts(element: Any) -> dict[str, str]:
-    """The texts of an element's children by their local names; of children with one name, the first that has a text."""
-    found: dict[str, str] = {}
+    """The texts of an element's children by local name; of several with the same name, the first that has a text."""
+    by_name: dict[str, str] = {}
     for child in element:
         text = (child.text or "").strip()
         if text:
-            found.setdefault(local_name(child.tag), text)
-    return found
+            by_name.setdefault(local_name(child.tag), text)
+    return by_name
 
 
 @lru_cache(maxsize=1024)
 def local_name(tag: str) -> str:
-    """A tag without its namespace, in small letters: files in the wild get both wrong.
+    """A tag without its namespace and in lower case, because real files get both wrong.
 
     >>> local_name("{http://purl.org/dc/elements/1.1/}Date"), local_name("dc:date")
     ('date', 'date')
@@ -151,22 +149,22 @@ def _parser(*events: str) -> Any:
         recover=True,
         remove_comments=True,
         remove_pis=True,
-        encoding="utf-8",  # whatever the file declares: it has been read and undone
+        encoding="utf-8",  # whatever the file declares: it has been converted
     )
 
 
 def _reason(parser: Any) -> str | None:
-    """The last fault that may have cost content; what stands behind the end of the document is none."""
+    """The last fault that may have lost content; data after the end of the document is not a fault."""
     log = parser.feed_error_log.filter_from_fatals()
     faults = [entry for entry in log if entry.type_name != "ERR_DOCUMENT_END"]
     return f"XML fault in line {faults[-1].line}: {faults[-1].message}" if faults else None
 
 
-# -- packing ----------------------------------------------------------------------------------------------------------
+# -- compression ------------------------------------------------------------------------------------------------------
 
 
-def _unpacked(body: bytes, limit: int) -> tuple[bytes, str | None]:
-    """The body without gzip, one byte over the limit at most, and what is wrong with the packing."""
+def _decompressed(body: bytes, limit: int) -> tuple[bytes, str | None]:
+    """The body without gzip, at most one byte over the limit, and what is wrong with the compression."""
     if body[:2] != b"\x1f\x8b":
         return body, None
     parts, size = [], 0
@@ -176,7 +174,7 @@ def _unpacked(body: bytes, limit: int) -> tuple[bytes, str | None]:
                 parts.append(part)
                 size += len(part)
     except (OSError, EOFError, zlib.error):
-        return b"".join(parts), "its gzip packing is broken or breaks off"
+        return b"".join(parts), "its gzip compression is damaged or incomplete"
     return b"".join(parts), None
 
 
@@ -188,13 +186,13 @@ _UNREADABLE = "\ufffd".encode()
 
 
 def _in_utf8(body: bytes, charset: str | None) -> bytes:
-    """The body in UTF-8: by its byte order mark, its bytes, its declaration, the HTTP header; else it is Windows-1252."""
+    """The body in UTF-8, decoded by its byte order mark, its bytes, its declaration, the HTTP header, or as Windows-1252."""
     if body.startswith(_BOMS):
         return as_utf8(body, None)
     if body[:2] in (b"<\0", b"\0<"):
         return as_utf8(body, "charset=utf-16-le" if body[:1] == b"<" else "charset=utf-16-be")
     if not body.isascii() and _is_utf8(body):
-        return body  # which happens to no text in another charset, whatever the labels say
+        return body  # valid UTF-8 by accident does not happen, whatever the declarations say
     declared = _DECLARED.match(body)
     for label in (declared[1].decode("ascii") if declared else None, charset):
         if _is_usable(label):
@@ -206,24 +204,24 @@ def _in_utf8(body: bytes, charset: str | None) -> bytes:
 
 def _is_utf8(body: bytes) -> bool:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(body)  # which lets a character pass that is cut off at the end
+        codecs.getincrementaldecoder("utf-8")().decode(body)  # incremental: an incomplete last character is fine
     except UnicodeDecodeError:
         return False
     return True
 
 
 def _is_usable(label: str | None) -> bool:
-    """Whether a label names a charset that the body can be in: not UTF-16, in which the declaration would not have been found."""
+    """Whether a label names a possible charset of the body: not UTF-16, in which the declaration would not be readable."""
     try:
         return not codecs.lookup(label or "").name.startswith(("utf-8", "utf-16"))
     except (LookupError, ValueError):
         return False
 
 
-# -- mending ----------------------------------------------------------------------------------------------------------
+# -- repairs ----------------------------------------------------------------------------------------------------------
 
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]+|\xef\xbf[\xbe\xbf]")
-#: CDATA and comments as a whole, one ampersand with what it may begin, or a "<" that another one follows before any ">".
+#: A whole CDATA section or comment; an ampersand with the reference it may begin; a "<" followed by another before any ">".
 _MARKUP = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<(?![!?])(?=[^<>]*+<)"
     rb"|&(?:(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)?",
@@ -231,28 +229,28 @@ _MARKUP = re.compile(
 )
 
 
-def _mended(data: bytes) -> bytes:
-    """The faults mended that files in the wild have most: control characters, and "&" and "<" that nobody escaped.
+def _repaired(data: bytes) -> bytes:
+    """Repair the most common faults: control characters, and "&" and "<" that are not escaped.
 
-    Names of HTML become characters and unknown names become plain text, so that no reference to an entity is left. Thousands of
-    tags that are never closed, each inside the one before, would also cost the parser a time that grows with their square.
+    HTML entities become characters and unknown ones plain text, so that no entity reference is left. Escaping "<" also avoids
+    thousands of nested tags that are never closed, for which the parser's time grows quadratically.
 
-    >>> _mended(b"<a>?x=1&y=2 &amp; &eacute; &lol; 1 < 2 <![CDATA[&]]></a>").decode()
+    >>> _repaired(b"<a>?x=1&y=2 &amp; &eacute; &lol; 1 < 2 <![CDATA[&]]></a>").decode()
     '<a>?x=1&amp;y=2 &amp; é &amp;lol; 1 &lt; 2 <![CDATA[&]]></a>'
     """
-    return _MARKUP.sub(_mended_markup, _FORBIDDEN.sub(b"", data))
+    return _MARKUP.sub(_repaired_markup, _FORBIDDEN.sub(b"", data))
 
 
-_MENDED = {b"&": b"&amp;", b"<": b"&lt;"}
-_MENDED |= {name: name for name in (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")}
+_REPLACEMENTS = {b"&": b"&amp;", b"<": b"&lt;"}
+_REPLACEMENTS |= {name: name for name in (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")}
 
 
-def _mended_markup(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    if found in _MENDED:
-        return _MENDED[found]
-    if found.startswith(b"<"):
-        return found
+def _repaired_markup(match: re.Match[bytes]) -> bytes:
+    markup = match[0]
+    if markup in _REPLACEMENTS:
+        return _REPLACEMENTS[markup]
+    if markup.startswith(b"<"):
+        return markup
     name = match[1].decode("ascii")
     if name.startswith("#"):
         number = int(name[2:], 16) if name[1] in "xX" else int(name[1:])

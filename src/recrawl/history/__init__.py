@@ -3,7 +3,7 @@
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.history import History, count_new
 from recrawl.history.novelty import Novelty
-from recrawl.history.page_story import PageStory, page_story
+from recrawl.history.page_timeline import PageStory, page_timeline
 from recrawl.history.store import Appended
 from recrawl.history.summary import Summary, summary
 from recrawl.history.timeline import LinkSets, Timeline
@@ -18,6 +18,6 @@ __all__ = [
     "Summary",
     "Timeline",
     "count_new",
-    "page_story",
+    "page_timeline",
     "summary",
 ]

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from recrawl import parse
+from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.hashing import hash64
+from recrawl.core.hashtable import HashSet
 from recrawl.errors import BadUrl
-from recrawl.hashing import hash64
 from recrawl.history.digests import link_set_digest, terms_digest
 from recrawl.history.schema import TABLES, Batch
-from recrawl.shingles import Sketch
-from recrawl.terms import UnseenIds, collapsed, count_terms
-from recrawl.urls import canonical, origin, page_id, resolve, trap
-from recrawl.visits import Visit
+from recrawl.web import html as parse
+from recrawl.web.terms import collapsed, count_terms
+from recrawl.web.urls import canonical, origin, page_id, resolve, trap
+from recrawl.web.visit import Visit
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that the memory starts anew
@@ -73,7 +73,7 @@ class BatchBuilder:
         self.traps = 0
         self._spellings = _Spellings(self._learn_link)
         self._term_ids = _TermIds(self._learn_term)
-        self._counted = UnseenIds()
+        self._counted = HashSet()
         self._sent: dict[str, set[int]] = {name: set() for name in TABLES}
         self._start()
 
@@ -167,15 +167,15 @@ class BatchBuilder:
             return digest, visit.text_quality
         return digest, parse.text_quality(len(ids), int(counts.sum()))
 
-    def _given_terms(self, terms: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _given_terms(self, terms: Mapping[str, int]) -> tuple[Ints, Ints32]:
         ids = np.fromiter(map(self._term_ids.__getitem__, terms), np.int64, len(terms))
         counts = np.fromiter(terms.values(), np.int32, len(terms))
         order = np.argsort(ids)
         return ids[order], counts[order]
 
-    def _counted_terms(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int32], Sketch]:
+    def _counted_terms(self, text: str) -> tuple[Ints, Ints32, Ints32]:
         found = count_terms(text).most_frequent(parse.MAX_TERMS)
-        for i in self._counted.unseen(found.id).tolist():
+        for i in self._counted.add(found.id).tolist():
             self._learn_term(int(found.id[i]), found.word(i))
         return found.id, found.count, found.sketch
 

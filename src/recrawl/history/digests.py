@@ -6,11 +6,11 @@ from array import array
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.hashing import hash64
+from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.hashing import hash64
 
-Ids: TypeAlias = "array[int] | NDArray[np.int64]"
+Ids: TypeAlias = "array[int] | Ints"
 
 
 def link_set_digest(internal: Ids, external: Ids) -> int:
@@ -24,6 +24,6 @@ def link_set_digest(internal: Ids, external: Ids) -> int:
     return hash64(np.int64(len(internal)).tobytes() + internal.tobytes() + external.tobytes())
 
 
-def terms_digest(terms: NDArray[np.int64], counts: NDArray[np.int32], vector: array[float]) -> int:
+def terms_digest(terms: Ints, counts: Ints32, vector: array[float]) -> int:
     """The digest of a text's words (and of the vector that came with it, if any)."""
     return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from recrawl.core.arrays import Ints
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.hints import HINTS
-from recrawl.history.keys import Ints
-from recrawl.history.names import look_up
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
-from recrawl.visits import Visit
+from recrawl.history.url_lookup import look_up
+from recrawl.web.visit import Visit
 
 #: The columns that tell what a visit showed.
 SLIM = ("page", "at", "status", "links", "text", "payload", "baseline")
@@ -69,8 +71,14 @@ class History:
         for name in ("timeline", "slim_timeline", "novelty"):
             self.__dict__.pop(name, None)
 
+    def detached(self) -> History:
+        """The same history with caches of its own, which can be dropped without any effect on this one."""
+        other = copy.copy(self)
+        other.release()
+        return other
+
     def add(self, visits: Iterable[Visit]) -> Appended:
-        """Add visits; for many of them, or for files, `recrawl.ingest` is quicker and counts what it must skip."""
+        """Add visits; for many of them, or for files, `recrawl.history.ingest` is quicker and counts what it must skip."""
         builder = BatchBuilder()
         for visit in visits:
             builder.add(visit)

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recrawl.hashing_arrays import hash64_strings
-from recrawl.visits import Outcome
+from recrawl.core.array_hashing import hash64_strings
+from recrawl.core.arrays import Flags, Ints, Ints8
+from recrawl.web.visit import Outcome
 
-Ints = NDArray[np.int64]
 MAX_RUNS = 8  #: sorted runs kept apart; past that they are merged into one
 
 
@@ -41,7 +41,7 @@ class KnownIds:
         if len(self._runs) > MAX_RUNS:
             self._runs = [np.unique(np.concatenate(self._runs))]
 
-    def holds(self, ids: Ints) -> NDArray[np.bool_]:
+    def holds(self, ids: Ints) -> Flags:
         """For each id, whether it is known."""
         found = np.zeros(len(ids), np.bool_)
         for run in self._runs:
@@ -58,11 +58,11 @@ def distinct(ids: Ints) -> Ints:
     array([3, 5])
     """
     ascending: Ints = np.sort(ids)
-    is_first: NDArray[np.bool_] = np.append(True, ascending[1:] != ascending[:-1])[: len(ids)]
+    is_first: Flags = np.append(True, ascending[1:] != ascending[:-1])[: len(ids)]
     return ascending[is_first]
 
 
-def outcomes(status: NDArray[np.int16]) -> NDArray[np.int8]:
+def outcomes(status: NDArray[np.int16]) -> Ints8:
     """`Outcome.of` for many."""
     table = np.array([Outcome.of(code) for code in range(1000)], np.int8)
     return table[status]

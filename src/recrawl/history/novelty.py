@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Counts = NDArray[np.int32]
+from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.hashtable import room_for, slot
+
 PARTS = 256  #: a power of two, at most 256
 UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
 
@@ -28,19 +28,19 @@ UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
 class Novelty:
     """New links per visit, in the order of the visits; `UNDEFINED` where the question has no answer."""
 
-    previous_internal: Counts
-    previous_external: Counts
-    page_internal: Counts
-    page_external: Counts
-    anywhere_internal: Counts
-    anywhere_external: Counts
+    previous_internal: Ints32
+    previous_external: Ints32
+    page_internal: Ints32
+    page_external: Ints32
+    anywhere_internal: Ints32
+    anywhere_external: Ints32
     n_distinct_anywhere: int  # distinct links never before anywhere, each counted once
     n_links: int  # distinct links ever seen
 
-    def total(self, meaning: str) -> Counts:
+    def total(self, meaning: str) -> Ints32:
         """Internal and external together; `meaning` is previous, page or anywhere."""
-        internal: Counts = getattr(self, f"{meaning}_internal")
-        external: Counts = getattr(self, f"{meaning}_external")
+        internal: Ints32 = getattr(self, f"{meaning}_internal")
+        external: Ints32 = getattr(self, f"{meaning}_external")
         return np.where(internal >= 0, internal + external, UNDEFINED).astype(np.int32)
 
 
@@ -68,17 +68,6 @@ def novelty(
 
 
 @njit(cache=True)
-def _slot(table: Ints, stamp: Counts, now: int, key: int) -> int:
-    """Where a key is, or where it belongs, in an open-addressing table whose entries of other stamps count as free."""
-    mask = len(table) - 1
-    # Ids are hashes already, but their low bits alone would cluster where keys were made by other means.
-    i = (key ^ (key >> 29)) & mask
-    while stamp[i] == now and table[i] != key:
-        i = (i + 1) & mask
-    return i
-
-
-@njit(cache=True)
 def _per_page(
     page_start: Ints,
     links: Ints,
@@ -86,7 +75,7 @@ def _per_page(
     set_start: Ints,
     set_links: Ints,
     set_n_internal: Ints,
-    counts: NDArray[np.int32],
+    counts: Ints32,
 ) -> tuple[Ints, Ints, int]:
     """Fill counts (previous internal, external, page internal, external); return each page's first sightings of links.
 
@@ -95,11 +84,10 @@ def _per_page(
     sighted_link = np.empty(1 << 20, np.int64)
     sighted_visit = np.empty(1 << 20, np.int64)
     n = 0
-    table = np.empty(1 << 10, np.int64)
-    stamp = np.full(1 << 10, -1, np.int32)
+    index = np.full(room_for(1 << 9), -1, np.int64)  # of the page's sightings; those of earlier pages count as free
     for p in range(len(page_start) - 1):
         last_set = -1
-        filled = 0
+        n_before = n
         for v in range(page_start[p], page_start[p + 1]):
             current = links[v]
             if current < 0:
@@ -111,14 +99,10 @@ def _per_page(
                 continue
             start, stop = set_start[current], set_start[current + 1]
             split = start + set_n_internal[current]
-            while len(table) < 2 * (filled + stop - start):
-                old, old_stamp = table, stamp
-                table = np.empty(2 * len(old), np.int64)
-                stamp = np.full(2 * len(old), -1, np.int32)
-                for i in range(len(old)):
-                    if old_stamp[i] == p:
-                        j = _slot(table, stamp, p, old[i])
-                        table[j], stamp[j] = old[i], p
+            if len(index) < 2 * (n - n_before + stop - start):
+                index = np.full(room_for(n - n_before + stop - start), -1, np.int64)
+                for s in range(n_before, n):
+                    index[slot(sighted_link, sighted_link[s], index, n_before)] = s
             while len(sighted_link) < n + stop - start:
                 sighted_link = np.concatenate((sighted_link, np.empty_like(sighted_link)))
                 sighted_visit = np.concatenate((sighted_visit, np.empty_like(sighted_visit)))
@@ -133,11 +117,10 @@ def _per_page(
                     while k < k_end and set_links[k] < link:
                         k += 1
                     if k == k_end or set_links[k] != link:  # not there at the visit before
-                        j = _slot(table, stamp, p, link)
-                        unseen = stamp[j] != p
+                        j = slot(sighted_link, link, index, n_before)
+                        unseen = index[j] < n_before
                         if unseen:
-                            table[j], stamp[j] = link, p
-                            filled += 1
+                            index[j] = n
                             sighted_link[n], sighted_visit[n] = link, 2 * v + kind
                             n += 1
                         if before >= 0:
@@ -149,9 +132,7 @@ def _per_page(
 
 
 @njit(cache=True)
-def _anywhere(
-    sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints
-) -> tuple[NDArray[np.int32], int, int]:
+def _anywhere(sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints) -> tuple[Ints32, int, int]:
     """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment.
 
     Sightings are first parted by the top bits of the link's id, so that each part's table fits the processor's cache.
@@ -161,29 +142,26 @@ def _anywhere(
         if compared_with[v] >= 0:
             counts[0, v] = counts[1, v] = 0
     link, visit, start = _parted(sighted_link, sighted_visit)
-    size = 16
-    while size < 2 * np.max(np.diff(start)):
-        size *= 2
-    table, earliest = np.empty(size, np.int64), np.empty(size, np.int64)
-    stamp, counted = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+    index = np.full(room_for(np.max(np.diff(start))), -1, np.int64)
+    earliest, counted = np.empty(len(index), np.int64), np.empty(len(index), np.bool_)
     n_links = n_distinct = 0
     for part in range(PARTS):
         for s in range(start[part], start[part + 1]):
             moment = at[visit[s] >> 1]
-            j = _slot(table, stamp, part, link[s])
-            if stamp[j] != part:
-                table[j], stamp[j], earliest[j] = link[s], part, moment
+            j = slot(link, link[s], index, start[part])
+            if index[j] < start[part]:
+                index[j], earliest[j], counted[j] = s, moment, False
                 n_links += 1
             elif moment < earliest[j]:
                 earliest[j] = moment
         for s in range(start[part], start[part + 1]):
             v, kind = visit[s] >> 1, visit[s] & 1
             if compared_with[v] >= 0:
-                j = _slot(table, stamp, part, link[s])
+                j = slot(link, link[s], index, start[part])
                 if at[v] == earliest[j]:
                     counts[kind, v] += 1
-                    n_distinct += counted[j] != part
-                    counted[j] = part
+                    n_distinct += not counted[j]
+                    counted[j] = True
     return counts, n_distinct, n_links
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from recrawl.core.workers import cores, read_ahead
 
 T = TypeVar("T")
 #: Row groups read side by side, at most: with many cores a whole table would stand beside what is made of it.
@@ -61,16 +60,4 @@ def row_groups(files: Iterable[str]) -> list[RowGroup]:
 
 def side_by_side(work: Callable[[RowGroup], T], groups: Iterable[RowGroup]) -> Iterator[T]:
     """What the work makes of each row group, in order; a few cores share it, and none runs far ahead of the reader."""
-    cores = min(os.cpu_count() or 1, AT_ONCE)
-    waiting: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(cores) as threads:
-        try:
-            for group in groups:
-                waiting.append(threads.submit(work, group))
-                if len(waiting) > cores:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for left in waiting:
-                left.cancel()
+    return read_ahead(work, groups, min(cores(), AT_ONCE))

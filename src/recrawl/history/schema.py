@@ -1,7 +1,7 @@
 """The tables of a history: plain Parquet that any engine reads.
 
 A visit is a small row that points at content-addressed link sets and texts, so an unchanged page costs one row and nothing
-more. All ids and digests are signed 64-bit XXH64 (`recrawl.hashing`).
+more. All ids and digests are signed 64-bit XXH64 (`recrawl.core.hashing`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TEXTS = pa.schema(
 VECTORS = pa.schema([("digest", pa.int64()), ("vector", pa.list_(pa.float32()))])  # digest as in visits.terms
 SKETCHES = pa.schema(
     [("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))]
-)  # `recrawl.shingles`; as in visits.terms
+)  # `recrawl.web.shingles`; as in visits.terms
 TERMS = pa.schema([("id", pa.int64()), ("term", pa.string())])
 URLS = pa.schema([("id", pa.int64()), ("url", pa.string()), ("trap", pa.bool_())])
 

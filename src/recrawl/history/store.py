@@ -23,11 +23,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
-from numpy.typing import NDArray
 
 from recrawl import __version__
+from recrawl.core.arrays import Flags, Ints
+from recrawl.core.files import write_text
 from recrawl.errors import HistoryError
-from recrawl.history.keys import MAX_RUNS, Ints, KnownIds, best_rows, precedence
+from recrawl.history.keys import MAX_RUNS, KnownIds, best_rows, precedence
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
@@ -215,7 +216,7 @@ class Store:
         if len(self._visit_runs) > MAX_RUNS:
             self._visit_runs = [_sorted_keys(self._visit_runs)]
 
-    def _standing(self, page: Ints, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    def _standing(self, page: Ints, at: Ints) -> tuple[Flags, Ints]:
         """Whether each (page, at) is there already, and with which precedence."""
         found, rank = np.zeros(len(page), np.bool_), np.full(len(page), -1, np.int64)
         for run in self._visit_runs:
@@ -238,7 +239,7 @@ def _visit_keys(rows: pa.Table) -> Keys:
     return (rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy(), precedence(rows))
 
 
-def _find(keys: Keys, page: Ints, at: Ints) -> tuple[NDArray[np.bool_], Ints]:
+def _find(keys: Keys, page: Ints, at: Ints) -> tuple[Flags, Ints]:
     """Whether each (page, at) stands among the sorted keys, and with which precedence."""
     low = np.searchsorted(keys[0], page, "left")
     end = np.searchsorted(keys[0], page, "right")
@@ -307,9 +308,7 @@ def _foreign(folder: Path) -> Iterator[Path]:
 def _write_marker(folder: Path) -> None:
     marker = folder / MARKER
     if not marker.exists():
-        draft = folder / f".{MARKER}.{os.getpid()}"
-        draft.write_text(json.dumps({"format": FORMAT, "written_by": f"recrawl {__version__}"}) + "\n")
-        draft.replace(marker)
+        write_text(marker, json.dumps({"format": FORMAT, "written_by": f"recrawl {__version__}"}) + "\n")
 
 
 def check_format(folder: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from recrawl.history.history import History
-from recrawl.urls import host
-from recrawl.visits import Outcome
+from recrawl.web.urls import host
+from recrawl.web.visit import Outcome
 
 MEANINGS = ("previous", "page", "anywhere")
 

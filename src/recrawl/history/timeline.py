@@ -16,10 +16,12 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from recrawl.history.keys import Ints, best_rows, outcomes, precedence
+from recrawl.core.arrays import Flags, Ints, Ints8
+from recrawl.core.hashtable import new_index, slot
+from recrawl.history.keys import best_rows, outcomes, precedence
 from recrawl.history.row_groups import RowGroup, side_by_side
 from recrawl.history.schema import VISITS
-from recrawl.visits import Outcome
+from recrawl.web.visit import Outcome
 
 LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
 
@@ -60,10 +62,10 @@ class LinkSets:
                 links[start[n] - lengths.sum() : start[n]] = lists.flatten().to_numpy()
         return cls(digest, start, links[: start[n]], n_internal)
 
-    def find(self, digests: Ints, known: NDArray[np.bool_]) -> Ints:
+    def find(self, digests: Ints, known: Flags) -> Ints:
         """The set of each digest, -1 where it is not known."""
-        found: Ints = _find(self.digest, digests, known)
-        return found
+        positions: Ints = _find(self.digest, new_index(len(self.digest)), digests, known)
+        return positions
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ class Timeline:
     page: Ints
     at: Ints  # microseconds since 1970, UTC
     status: NDArray[np.int16]
-    outcome: NDArray[np.int8]  # visits.Outcome
-    baseline: NDArray[np.bool_]
+    outcome: Ints8  # visits.Outcome
+    baseline: Flags
     links: Ints  # the link set shown, carried forward where unchanged; -1: not known
     compared_with: Ints  # the earlier visit that "new" refers to; -1: first visit, baseline, failed, links not known
-    text_changed: NDArray[np.int8]  # 1 or 0 against the last known text; -1 where undefined
+    text_changed: Ints8  # 1 or 0 against the last known text; -1 where undefined
     latest: Ints  # the visit whose content this one shows: itself, or the copy that it equals; -1: not known
     page_start: Ints  # one entry a page: where its visits begin; and the number of visits at the end
     sets: LinkSets
@@ -94,7 +96,7 @@ class Timeline:
         return self.page[self.page_start[:-1]]
 
     @property
-    def changed(self) -> NDArray[np.int8]:
+    def changed(self) -> Ints8:
         """Whether each visit showed another text or other links than the one before: 1 or 0, -1 where nobody knows."""
         before = self.compared_with
         other_links = np.where(before >= 0, self.links != self.links[before], -1).astype(np.int8)
@@ -182,12 +184,12 @@ def _starts(page: Ints) -> Ints:
     return np.append(np.flatnonzero(np.diff(page, prepend=~page[:1])), len(page))
 
 
-def _known(rows: pa.Table, name: str) -> tuple[Ints, NDArray[np.bool_]]:
+def _known(rows: pa.Table, name: str) -> tuple[Ints, Flags]:
     column = rows[name]
     return column.fill_null(0).to_numpy(), np.asarray(column.is_valid())
 
 
-def _at(column: tuple[Ints, NDArray[np.bool_]], rows: Ints, seen: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+def _at(column: tuple[Ints, Flags], rows: Ints, seen: Flags) -> tuple[Ints, Flags]:
     values, known = column
     return values[np.where(seen, rows, 0)], known[np.where(seen, rows, 0)] & seen
 
@@ -244,29 +246,17 @@ def _carry_forward(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _find(keys, wanted, known):  # type: ignore[no-untyped-def]
-    """Where each wanted key stands, by a hash table; the first place should it stand there twice."""
-    size = 16
-    while size < 2 * len(keys):
-        size *= 2
-    mask, table = np.uint64(size - 1), np.full(size, -1, np.int64)
+def _find(keys, index, wanted, known):  # type: ignore[no-untyped-def]
+    """The position of each wanted key, the first one should there be several; -1 where there is none."""
     for i in range(len(keys)):
-        at = _slot(keys, table, keys[i], mask)
-        if table[at] < 0:
-            table[at] = i
-    found = np.full(len(wanted), -1, np.int64)
+        at = slot(keys, keys[i], index)
+        if index[at] < 0:
+            index[at] = i
+    positions = np.full(len(wanted), -1, np.int64)
     for i in range(len(wanted)):
         if known[i]:
-            found[i] = table[_slot(keys, table, wanted[i], mask)]
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _slot(keys, table, key, mask):  # type: ignore[no-untyped-def]
-    at = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
-    while table[at] >= 0 and keys[table[at]] != key:
-        at = (at + np.uint64(1)) & mask
-    return at
+            positions[i] = index[slot(keys, wanted[i], index)]
+    return positions
 
 
 _DIFFERENT, _NOT_COMPARABLE = -1, -2

@@ -8,34 +8,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.models.around import Around
+from recrawl.core.arrays import Floats, Floats32, Ints
+from recrawl.insight.targets import LinkKind
+from recrawl.models.around import Surroundings
 from recrawl.models.distributions import CountDistribution, Poisson
-from recrawl.targets import Links
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 INTERVAL = (0.1, 0.9)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Estimates:
     """What the next round will show, one entry a page."""
 
-    expected: Floats  # number of new links
-    probability: Floats  # of at least one
+    expected: Floats32  # number of new links
+    probability: Floats32  # of at least one
     low: Ints  # the 80% interval
     high: Ints
 
-    def replaced(self, rows: NDArray[Any], other: Answer) -> Answer:
+    def replaced(self, rows: NDArray[Any], other: Estimates) -> Estimates:
         """The same, with other answers for some pages."""
         names = ("expected", "probability", "low", "high")
         parts = {name: getattr(self, name).copy() for name in names}
         for name, values in parts.items():
             values[rows] = getattr(other, name)
-        return Answer(**parts)
+        return Estimates(**parts)
 
 
-def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float64], saw_past: bool = True) -> Answer:
+def answer(model: Any, x: Floats32, near: Surroundings | None, chance: Floats, saw_past: bool = True) -> Estimates:
     """What a model says of pages with a past of their own, and what is around the others (`near`, if the model is not to be asked).
 
     `chance` is that of each page to be there at all. A model that was never shown a past (`saw_past`: two rounds have but one
@@ -52,7 +51,7 @@ def answer(model: Any, x: Floats, near: Around | None, chance: NDArray[np.float6
     return found.replaced(without, _of(near.distribution(without), chance[without])) if len(without) else found
 
 
-def model_distribution(model: Any, x: Floats) -> CountDistribution:
+def model_distribution(model: Any, x: Floats32) -> CountDistribution:
     """The model's own distribution; a Poisson one where it gives none."""
     if hasattr(model, "predict_distribution"):
         told: CountDistribution = model.predict_distribution(x)
@@ -60,14 +59,14 @@ def model_distribution(model: Any, x: Floats) -> CountDistribution:
     return Poisson(np.maximum(np.asarray(model.predict(x), np.float64), 1e-6))
 
 
-def _probability(model: Any, x: Floats) -> NDArray[np.float64] | None:
+def _probability(model: Any, x: Floats32) -> Floats | None:
     """A baseline's own word on whether there is anything new, which does not follow from its number."""
     if hasattr(model, "predict_positive") and not hasattr(model, "predict_distribution"):
         return np.asarray(model.predict_positive(x), np.float64)
     return None
 
 
-def _of(told: CountDistribution, chance: NDArray[np.float64], probability: NDArray[np.float64] | None = None) -> Answer:
+def _of(told: CountDistribution, chance: Floats, probability: Floats | None = None) -> Estimates:
     """The distribution in numbers, for pages that are there with some chance and else show nothing."""
 
     def quantile(q: float) -> Ints:
@@ -75,7 +74,7 @@ def _of(told: CountDistribution, chance: NDArray[np.float64], probability: NDArr
         return np.where(beyond > 0, told.quantile(beyond), 0)
 
     p = told.p_positive if probability is None else probability
-    return Answer(
+    return Estimates(
         np.asarray(chance * told.mean, np.float32),
         np.asarray(chance * p, np.float32),
         quantile(INTERVAL[0]),
@@ -83,7 +82,7 @@ def _of(told: CountDistribution, chance: NDArray[np.float64], probability: NDArr
     )
 
 
-def agreed(answers: dict[Links, Answer]) -> dict[Links, Answer]:
+def agreed(answers: dict[LinkKind, Estimates]) -> dict[LinkKind, Estimates]:
     """New links of all kinds are never fewer than those of one kind: what was told of all is raised to what was told of a part.
 
     Raised, not added up from the parts: the model of all links is the one whose ranking is measured, it may be the only one that

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.features import Features, Known, now, of_site, past, related
-from recrawl.features.matrix import mean_of_others
+from recrawl.core.arrays import Floats, Ints8
+from recrawl.insight.features import FeatureInputs, Features, now, of_site, past, related
+from recrawl.insight.features.matrix import mean_of_others
+from recrawl.insight.targets import LinkKind, new_links
 from recrawl.models.counts import SUREST
 from recrawl.models.distributions import Hurdle, Truncated
-from recrawl.targets import Links, new_links
 
-Floats = NDArray[np.float64]
 #: What a prediction rests on, the first that is known.
 BASES = ("its own past", "related pages", "its site", "all pages")
 #: Pages' worth of what is further away. On real collections the likelihood hardly depends on it (tenths to some), so it is small:
@@ -29,7 +29,7 @@ DISPERSION = 1.0  #: of the counts above zero, over-dispersed as new links are
 
 
 @dataclass(frozen=True)
-class Seen:
+class GroupAverages:
     """What is seen around every page: of its related pages, its site, or all pages."""
 
     mean: Floats  # new links a round; NaN where nothing is known
@@ -38,11 +38,11 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Around:
+class Surroundings:
     """What is expected of every page by what is around it."""
 
-    basis: NDArray[np.int8]  # index into BASES
-    seen: tuple[Seen, Seen, Seen]  # of all pages, of the site, of related pages: the nearest last
+    basis: Ints8  # index into BASES
+    seen: tuple[GroupAverages, GroupAverages, GroupAverages]  # of all pages, of the site, of related pages: the nearest last
     expected: tuple[Floats, Floats, Floats]  # new links by all pages; also by the site; also by related pages
     rate: Floats
     own: tuple[Floats, Floats]  # mean and rate by the page's own past, drawn to what is around it
@@ -56,13 +56,13 @@ class Around:
         return _hurdle(self.own[0][pages], self.own[1][pages])
 
 
-def needed(links: Links) -> Features:
+def needed(links: LinkKind) -> Features:
     """The features that this is made of."""
     whole = past(now(f"mean_{links}", f"rate_{links}"), [1])
     return whole + related(whole) + of_site(whole)
 
 
-def around(known: Known, links: Links, of_round: int, overall: tuple[float, float]) -> Around:
+def around(known: FeatureInputs, links: LinkKind, of_round: int, overall: tuple[float, float]) -> Surroundings:
     """What is known around every page before a round; `overall`, a mean and a rate, is taken where nothing is known of any page."""
     seen = _seen(known, links, of_round - 2)
     mean, rate = (np.full(known.panel.shape[0], float(value)) for value in overall)
@@ -73,7 +73,7 @@ def around(known: Known, links: Links, of_round: int, overall: tuple[float, floa
         mean, rate = _drawn(one, mean, rate, STRENGTH if i else np.where(n > 0, 0.0, 1.0))
         expected.append(mean)
     own = _drawn(_of_itself(known, links, of_round), mean, rate, STRENGTH)
-    return Around(_basis(known, links, of_round, seen), seen, (expected[0], expected[1], expected[2]), rate, own)
+    return Surroundings(_basis(known, links, of_round, seen), seen, (expected[0], expected[1], expected[2]), rate, own)
 
 
 def _hurdle(mean: Floats, rate: Floats) -> Hurdle:
@@ -81,7 +81,7 @@ def _hurdle(mean: Floats, rate: Floats) -> Hurdle:
     return Hurdle(p, Truncated(mean / p, DISPERSION))
 
 
-def _drawn(one: Seen, mean: Floats, rate: Floats, strength: Floats | float) -> tuple[Floats, Floats]:
+def _drawn(one: GroupAverages, mean: Floats, rate: Floats, strength: Floats | float) -> tuple[Floats, Floats]:
     """What is seen, drawn to what is seen further away."""
     n = np.where(np.isnan(one.mean), 0.0, one.n_pages)
     # Means on a logarithmic scale, or the liveliest pages of all would drown a quiet site.
@@ -90,33 +90,33 @@ def _drawn(one: Seen, mean: Floats, rate: Floats, strength: Floats | float) -> t
     return np.maximum(np.expm1(drawn), rate), rate  # whoever has any has one at least
 
 
-def _of_itself(known: Known, links: Links, of_round: int) -> Seen:
+def _of_itself(known: FeatureInputs, links: LinkKind, of_round: int) -> GroupAverages:
     """A page's own rounds, each of which counts as a page does around it."""
     if of_round < 2:
         nothing = np.full(known.panel.shape[0], np.nan)
-        return Seen(nothing, nothing, np.zeros(len(nothing)))
+        return GroupAverages(nothing, nothing, np.zeros(len(nothing)))
     mean, rate = (known.values(f"{name}_{links}")[:, of_round - 2].astype(np.float64) for name in ("mean", "rate"))
     n_rounds = (~np.isnan(new_links(known.panel, links)[:, :of_round])).sum(axis=1)
-    return Seen(mean, rate, n_rounds.astype(np.float64))
+    return GroupAverages(mean, rate, n_rounds.astype(np.float64))
 
 
-def _seen(known: Known, links: Links, column: int) -> tuple[Seen, Seen, Seen]:
+def _seen(known: FeatureInputs, links: LinkKind, column: int) -> tuple[GroupAverages, GroupAverages, GroupAverages]:
     n_pages = known.panel.shape[0]
     if column < 0:
-        nothing = Seen(np.full(n_pages, np.nan), np.full(n_pages, np.nan), np.zeros(n_pages))
+        nothing = GroupAverages(np.full(n_pages, np.nan), np.full(n_pages, np.nan), np.zeros(n_pages))
         return nothing, nothing, nothing
     names = (f"mean_{links}", f"rate_{links}")
     one_group = np.zeros(n_pages, np.int64)
     of_all = [mean_of_others(known.values(name)[:, [column]], one_group)[:, 0] for name in names]
     n_known = (~np.isnan(known.values(names[0])[:, column])).astype(np.float64)
-    found = [Seen(of_all[0].astype(np.float64), of_all[1].astype(np.float64), n_known.sum() - n_known)]
+    found = [GroupAverages(of_all[0].astype(np.float64), of_all[1].astype(np.float64), n_known.sum() - n_known)]
     for where in ("site", "related"):
         mean, rate = (known.values(name, where)[:, column].astype(np.float64) for name in names)
-        found.append(Seen(mean, rate, known.n_around(names[0], where, column).astype(np.float64)))
+        found.append(GroupAverages(mean, rate, known.n_around(names[0], where, column).astype(np.float64)))
     return found[0], found[1], found[2]
 
 
-def _basis(known: Known, links: Links, of_round: int, seen: tuple[Seen, Seen, Seen]) -> NDArray[np.int8]:
+def _basis(known: FeatureInputs, links: LinkKind, of_round: int, seen: tuple[GroupAverages, GroupAverages, GroupAverages]) -> Ints8:
     """The first of `BASES` that is known of each page."""
     if of_round < 2:
         return np.full(known.panel.shape[0], len(BASES) - 1, np.int8)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.models.counts import as_counts, smoothed_share
-from recrawl.models.distributions import Floats
 from recrawl.models.probability import PresenceFromCounts
 
 
@@ -54,7 +54,7 @@ class Itself(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         check_is_fitted(self)
         return np.asarray(self.share_positive_[_group(_only_column(X))])
 
-    def predict_presence(self, X: Any) -> NDArray[np.bool_]:  # noqa: N803
+    def predict_presence(self, X: Any) -> Flags:  # noqa: N803
         """Whether the column is above zero, the papers' rule; where it is not known, what was commoner in training."""
         values = _only_column(X)
         return np.where(np.isnan(values), self.predict_positive(X) >= 0.5, values > 0)
@@ -75,7 +75,7 @@ class AlwaysZero(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
     predict_positive = predict
 
-    def predict_presence(self, X: Any) -> NDArray[np.bool_]:  # noqa: N803
+    def predict_presence(self, X: Any) -> Flags:  # noqa: N803
         """No."""
         return self.predict(X) > 0
 
@@ -83,7 +83,7 @@ class AlwaysZero(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 class PresenceByValue(PresenceFromCounts):
     """A baseline as a classifier: the class by its own rule, the probability as it was in training."""
 
-    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: Any) -> Ints:  # noqa: N803
         """1 where the baseline says something new."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_presence(X)).astype(np.int64)

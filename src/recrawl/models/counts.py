@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from recrawl.core.arrays import Flags, Floats
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
 from recrawl.models.distributions import (
     SMALLEST_POSITIVE_MEAN,
     CountDistribution,
-    Floats,
     Hurdle,
     NegativeBinomial,
     Poisson,
@@ -52,7 +52,7 @@ def as_counts(y: ArrayLike) -> Floats:
     return counts
 
 
-def smoothed_share(hits: NDArray[np.bool_], weight: Floats) -> float:
+def smoothed_share(hits: Flags, weight: Floats) -> float:
     """The share of hits by Laplace's rule (k + 1) / (n + 2): never 0 and never 1, whatever was seen."""
     n = len(hits)
     return float((np.average(hits, weights=weight) * n + 1) / (n + 2))

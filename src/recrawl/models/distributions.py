@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln, pdtrc, xlogy
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from recrawl.core.arrays import Floats, Ints
 
 #: A positive part never has a mean of exactly one, or every count of two would be impossible.
 SMALLEST_POSITIVE_MEAN = 1 + 1e-6

@@ -18,12 +18,12 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from recrawl.core.arrays import Flags, Ints
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
 from recrawl.models.counts import FEW_ROWS, SUREST, CountRegressor, likeliest_dispersion, smoothed_share
 from recrawl.models.distributions import SMALLEST_POSITIVE_MEAN, CountDistribution, Hurdle, Truncated
 
 Floats = NDArray[Any]
-Rows = NDArray[np.int64]
 Size = tuple[int, int]
 SIZES: tuple[Size, ...] = ((4, 60), (12, 40), (31, 20))  #: leaves of a tree, and rows of a leaf
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)  #: of the trees, the rest is the curve's
@@ -80,7 +80,7 @@ class ForecastCounts(CountRegressor):
         positive = np.maximum(1 + np.exp(np.minimum(self.number_.told(X), MAX_LOG)), SMALLEST_POSITIVE_MEAN)
         return Hurdle(probability, Truncated(positive, self.dispersion_))
 
-    def _parted(self, n: int) -> tuple[Rows, Rows]:
+    def _parted(self, n: int) -> tuple[Ints, Ints]:
         """The rows that compete for, and those that make, the choice; none make it where they would be too few."""
         rows = np.arange(n)
         n_judges = int(JUDGES * n)
@@ -96,10 +96,10 @@ class ForecastCounts(CountRegressor):
         X: Floats,  # noqa: N803
         y: Floats,
         weight: Floats,
-        early: Rows,
-        late: Rows,
-        every: Rows,
-    ) -> tuple[Blend, Floats, Rows]:
+        early: Ints,
+        late: Ints,
+        every: Ints,
+    ) -> tuple[Blend, Floats, Ints]:
         """The blend that forecasts the late rows best, taught with all; and what it said of some rows, the late ones unseen."""
         curve = part.curve(X[every], y[every], weight[every])
         if len(late) < FEW_ROWS:
@@ -119,7 +119,7 @@ class ForecastCounts(CountRegressor):
         return Blend(curve, trees, share, (*size, share)), told, late
 
 
-class Told:
+class ScaledModel:
     """A taught model, or one answer for all, and how to read from it, on the scale on which models are blended."""
 
     def __init__(self, model: Any, scale: str) -> None:
@@ -143,7 +143,7 @@ class Curve:
     rate is nearer to 0 or 1 than `margin`.
     """
 
-    def __init__(self, through: Told | None, elsewhere: Told, margin: float = 0.0) -> None:
+    def __init__(self, through: ScaledModel | None, elsewhere: ScaledModel, margin: float = 0.0) -> None:
         self.through, self.elsewhere, self.margin = through, elsewhere, margin
 
     def told(self, X: Floats) -> Floats:  # noqa: N803
@@ -162,7 +162,7 @@ class Curve:
 class Blend:
     """A curve and trees, mixed on their common scale."""
 
-    def __init__(self, curve: Told | Curve, trees: Told | Curve, share: float, chosen: tuple[int, int, float]) -> None:
+    def __init__(self, curve: ScaledModel | Curve, trees: ScaledModel | Curve, share: float, chosen: tuple[int, int, float]) -> None:
         self.curve, self.trees, self.share, self.chosen = curve, trees, share, chosen
 
     def told(self, X: Floats) -> Floats:  # noqa: N803
@@ -171,7 +171,7 @@ class Blend:
         return self.share * self.trees.told(X) + (1 - self.share) * smooth if self.share else smooth
 
 
-def anchored(X: Floats) -> NDArray[np.bool_]:  # noqa: N803
+def anchored(X: Floats) -> Flags:  # noqa: N803
     """The rows in which both anchors are known: those of rounds that have a past."""
     return np.asarray(~np.isnan(X[:, :2]).any(axis=1))
 
@@ -188,7 +188,7 @@ class _Part:
     def __init__(self, settings: ForecastCounts, has_past: bool) -> None:
         self.settings, self.has_past = settings, has_past
 
-    def curve(self, X: Floats, y: Floats, weight: Floats) -> Told | Curve:  # noqa: N803
+    def curve(self, X: Floats, y: Floats, weight: Floats) -> ScaledModel | Curve:  # noqa: N803
         """Drawn through the rows whose anchors are known; rows without them would only bend it."""
         if not self.settings.n_anchors:
             return self.constant(y, weight)
@@ -201,13 +201,13 @@ class _Part:
             return Curve(self.constant(y[known], weight[known]) if known.any() else elsewhere, elsewhere)
         return Curve(self.smooth(_logs(X[known, :2]), y[known], weight[known]), elsewhere)
 
-    def constant(self, y: Floats, weight: Floats) -> Told:
+    def constant(self, y: Floats, weight: Floats) -> ScaledModel:
         raise NotImplementedError
 
-    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> ScaledModel:
         raise NotImplementedError
 
-    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> ScaledModel:  # noqa: N803
         raise NotImplementedError
 
     def likelihood(self, told: Floats, y: Floats) -> Floats:
@@ -230,17 +230,17 @@ class _Part:
 class _Presence(_Part):
     """Whether there is anything new."""
 
-    def constant(self, y: Floats, weight: Floats) -> Told:
-        return Told(float(logit(smoothed_share(y, weight))) if len(y) else 0.0, "logit")
+    def constant(self, y: Floats, weight: Floats) -> ScaledModel:
+        return ScaledModel(float(logit(smoothed_share(y, weight))) if len(y) else 0.0, "logit")
 
-    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> ScaledModel:
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        return Told(model.fit(logs, y, logisticregression__sample_weight=weight), "logit")
+        return ScaledModel(model.fit(logs, y, logisticregression__sample_weight=weight), "logit")
 
-    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> ScaledModel:  # noqa: N803
         if _too_few(y):
             return self.constant(y, weight)
-        return Told(self._boosted(BoostedClassifier, size).fit(X, y, weight), "logit")
+        return ScaledModel(self._boosted(BoostedClassifier, size).fit(X, y, weight), "logit")
 
     def likelihood(self, told: Floats, y: Floats) -> Floats:
         probability = np.clip(expit(told), SUREST, 1 - SUREST)
@@ -250,17 +250,17 @@ class _Presence(_Part):
 class _Number(_Part):
     """How many more than one there are, where there is any."""
 
-    def constant(self, y: Floats, weight: Floats) -> Told:
-        return Told(float(np.log(max(float(np.average(y, weights=weight)) if len(y) else 0.0, SUREST))), "log")
+    def constant(self, y: Floats, weight: Floats) -> ScaledModel:
+        return ScaledModel(float(np.log(max(float(np.average(y, weights=weight)) if len(y) else 0.0, SUREST))), "log")
 
-    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> Told:
+    def smooth(self, logs: Floats, y: Floats, weight: Floats) -> ScaledModel:
         model = make_pipeline(StandardScaler(), PoissonRegressor(alpha=1e-3, max_iter=1000))
-        return Told(model.fit(logs, y, poissonregressor__sample_weight=weight), "log")
+        return ScaledModel(model.fit(logs, y, poissonregressor__sample_weight=weight), "log")
 
-    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> Told:  # noqa: N803
+    def trees(self, size: Size, X: Floats, y: Floats, weight: Floats) -> ScaledModel:  # noqa: N803
         if _too_few(y):
             return self.constant(y, weight)
-        return Told(self._boosted(BoostedRegressor, size, loss="poisson").fit(X, y, weight), "log")
+        return ScaledModel(self._boosted(BoostedRegressor, size, loss="poisson").fit(X, y, weight), "log")
 
     def likelihood(self, told: Floats, y: Floats) -> Floats:
         # Over-dispersed as new links are; the dispersion itself is fitted once the choice is made.

@@ -5,36 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.history import Timeline
-from recrawl.visits import Outcome
+from recrawl.web.visit import Outcome
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 #: Imagined cases that the chance of return is drawn to: of so many gone pages that were asked for again, one had come back.
 IMAGINED = 20
 
 
 @dataclass(frozen=True)
-class Gone:
+class GonePages:
     """Which pages answered 404 or 410 when they last answered at all."""
 
-    since: NDArray[np.datetime64]  # one entry a page: the first time in a row that it was gone; NaT where it is not
+    since: Times  # one entry a page: the first time in a row that it was gone; NaT where it is not
     chance_of_return: float  # that a page that was gone in one round is there in the next one that asks for it
 
     @property
-    def is_gone(self) -> NDArray[np.bool_]:
+    def is_gone(self) -> Flags:
         """The pages that are gone."""
         return ~np.isnat(self.since)
 
     @property
-    def chance(self) -> NDArray[np.float64]:
+    def chance(self) -> Floats:
         """One entry a page: the chance that there is anything to see at all."""
         return np.where(self.is_gone, self.chance_of_return, 1.0)
 
 
-def gone_pages(timeline: Timeline, pages: Ints, rounds: NDArray[np.datetime64], until: int | None = None) -> Gone:
+def gone_pages(timeline: Timeline, pages: Ints, rounds: Times, until: int | None = None) -> GonePages:
     """What the visits say of some pages (ids, ascending), those up to the end of round `until` if it is given.
 
     A failed visit says nothing. What counts in a round is its last visit that says anything.
@@ -43,10 +41,10 @@ def gone_pages(timeline: Timeline, pages: Ints, rounds: NDArray[np.datetime64], 
     latest = np.iinfo(np.int64).max if until is None else ends[until]
     told = np.flatnonzero((timeline.outcome != Outcome.FAILED) & (timeline.at <= latest))
     page, at, is_gone = timeline.page[told], timeline.at[told], timeline.outcome[told] == Outcome.GONE
-    return Gone(_since(page, at, is_gone, pages), _chance(page, np.searchsorted(ends, at), is_gone))
+    return GonePages(_since(page, at, is_gone, pages), _chance(page, np.searchsorted(ends, at), is_gone))
 
 
-def _since(page: Ints, at: Ints, is_gone: Flags, pages: Ints) -> NDArray[np.datetime64]:
+def _since(page: Ints, at: Ints, is_gone: Flags, pages: Ints) -> Times:
     """When the last row of visits to each page that all found it gone began."""
     since = np.full(len(pages), np.datetime64("NaT", "us"))
     again = np.append(False, is_gone[:-1] & (np.diff(page) == 0))[: len(page)]

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from recrawl.errors import RecrawlError
-from recrawl.features import Feature, Features
+from recrawl.insight.features import Feature, Features
 from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, LightClassifier, LightRegressor
 from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
@@ -20,7 +20,7 @@ from recrawl.models.forecast import ForecastCounts
 from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
 from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
 
-__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "Task", "baseline_features", "named", "papers_settings"]
+__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "LearnerTask", "baseline_features", "named", "papers_settings"]
 
 KINDS = ("rate", "presence", "number")
 LINKS = ("internal", "external", "all")
@@ -37,7 +37,7 @@ _COUNT_GRID = {"learning_rate": (0.02, 0.05, 0.1), "max_iter": (100, 200, 400), 
 
 
 @dataclass(frozen=True)
-class Task:
+class LearnerTask:
     """What an estimator is wanted for."""
 
     kind: str = "number"
@@ -61,10 +61,10 @@ class Learner:
 
     name: str
     paper: str | None
-    build: Callable[[Task], Any]
+    build: Callable[[LearnerTask], Any]
     kinds: frozenset[str] = frozenset(KINDS)
     ranges: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    tuned: Callable[[Task], dict[str, Any]] = field(default=lambda task: {}, repr=False)
+    tuned: Callable[[LearnerTask], dict[str, Any]] = field(default=lambda task: {}, repr=False)
     baseline: bool = False
     column: str | None = None  # a baseline's only feature: "previous", "average" or "content-change-rate"
 
@@ -77,7 +77,7 @@ class Learner:
         self, kind: str, links: str = "internal", history: int = 8, seed: int = 0, n_jobs: int = 2, **overrides: Any
     ) -> Any:
         """An untaught estimator with the papers' tuned settings, except those given (plain, or as `grid` spells them)."""
-        task = Task(kind, links, history, seed, n_jobs)
+        task = LearnerTask(kind, links, history, seed, n_jobs)
         estimator = self._built(task)
         prefix, known = _prefix(estimator), estimator.get_params()
         for name, value in (self.tuned(task) | overrides).items():
@@ -95,10 +95,10 @@ class Learner:
 
     def grid(self, kind: str) -> dict[str, list[Any]]:
         """The settings to choose among by cross-validation, spelled as the estimator of this kind takes them."""
-        prefix = _prefix(self._built(Task(kind)))
+        prefix = _prefix(self._built(LearnerTask(kind)))
         return {prefix + name: list(values) for name, values in self.ranges.items()}
 
-    def _built(self, task: Task) -> Any:
+    def _built(self, task: LearnerTask) -> Any:
         if task.kind not in self.kinds:
             able = ", ".join(learner.name for learner in LEARNERS if task.kind in learner.kinds)
             raise RecrawlError(f"Learner {self.name!r} cannot predict a {task.kind}. These can: {able}")
@@ -115,7 +115,7 @@ def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
     >>> papers_settings("presence", "external", 3)
     {'n_estimators': 200, 'min_samples_leaf': 10}
     """
-    task = Task(kind, links, history)
+    task = LearnerTask(kind, links, history)
     if task.kind != "presence":
         return {"n_estimators": 400, "min_samples_leaf": 2}
     trees, leaf = _TABLE_3["external" if task.links == "external" else "internal"]
@@ -149,7 +149,7 @@ def named(name: str) -> Learner:
     raise _unknown("learner", name, [learner.name for learner in LEARNERS])
 
 
-def _extra_trees(task: Task) -> Any:
+def _extra_trees(task: LearnerTask) -> Any:
     """With the features per split of scikit-learn 0.24, the papers' version: all for regression, √ for classification."""
     common = {"random_state": task.seed, "n_jobs": task.n_jobs}
     if task.kind == "presence":
@@ -157,7 +157,7 @@ def _extra_trees(task: Task) -> Any:
     return OrderedTreesRegressor(max_features=1.0, **common)
 
 
-def _hist_gradient_boosting(task: Task) -> Any:
+def _hist_gradient_boosting(task: LearnerTask) -> Any:
     """Without a limit on leaves, as in the papers, and without early stopping, so that iterations mean something.
 
     scikit-learn stops early by itself above 10,000 rows, and the papers' grid of iterations then has no effect.
@@ -168,7 +168,7 @@ def _hist_gradient_boosting(task: Task) -> Any:
     return BoostedRegressor(**common)
 
 
-def _lightgbm(task: Task) -> Any:
+def _lightgbm(task: LearnerTask) -> Any:
     """With LightGBM's own 31 leaves a tree, balanced for presence, and the same answer in every run."""
     common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
     common |= {"deterministic": True, "force_col_wise": True}
@@ -177,17 +177,17 @@ def _lightgbm(task: Task) -> Any:
     return ConstantIfOneValue(LightRegressor(**common))
 
 
-def _counts(model: Callable[..., Any]) -> Callable[[Task], Any]:
+def _counts(model: Callable[..., Any]) -> Callable[[LearnerTask], Any]:
     """Builds a model of counts; for presence its probability of at least one."""
 
-    def build(task: Task) -> Any:
+    def build(task: LearnerTask) -> Any:
         estimator = model(random_state=task.seed)
         return PresenceFromCounts(estimator) if task.kind == "presence" else estimator
 
     return build
 
 
-def _baseline(model: Callable[[], Any]) -> Callable[[Task], Any]:
+def _baseline(model: Callable[[], Any]) -> Callable[[LearnerTask], Any]:
     """Builds a baseline; its value is meant to rank pages, whatever the kind."""
     return lambda task: PresenceByValue(model()) if task.kind == "presence" else model()
 

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from recrawl.core.arrays import Ints
 from recrawl.history import History
-from recrawl.panel import Panel, build, has_ended
-from recrawl.urls import domain_depth, page_id, path_depth
+from recrawl.web.urls import domain_depth, page_id, path_depth
+from recrawl.world.panel import Panel, build
+from recrawl.world.rounds import has_ended
 
 
 def ended_rounds(history: History, every: str, n_rounds: int, on_note: Callable[[str], None]) -> Panel:
@@ -42,7 +44,7 @@ def first_visit(panel: Panel) -> str:
     return str(panel.at[~np.isnat(panel.at)].min())[:19]
 
 
-def ever_asked_for(history: History, more_urls: Sequence[str]) -> tuple[NDArray[np.int64], pa.Array]:
+def ever_asked_for(history: History, more_urls: Sequence[str]) -> tuple[Ints, pa.Array]:
     """The pages of a history, also those that never answered, and further URLs."""
     timeline = history.timeline
     ids = np.concatenate([timeline.pages, np.array([page_id(url) for url in more_urls], np.int64)])
@@ -53,7 +55,7 @@ def ever_asked_for(history: History, more_urls: Sequence[str]) -> tuple[NDArray[
     return ids[first], texts.take(pa.array(first))
 
 
-def with_pages(panel: Panel, ids: NDArray[np.int64], urls: pa.Array) -> Panel:
+def with_pages(panel: Panel, ids: Ints, urls: pa.Array) -> Panel:
     """The panel with a row for each of these pages; those that it did not have are known by their URL alone."""
     new = np.flatnonzero(~np.isin(ids, panel.page) & np.asarray(urls.is_valid()))
     if not len(new):

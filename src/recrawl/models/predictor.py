@@ -11,25 +11,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl import metrics
+from recrawl.core.arrays import Floats32, Ints, Ints8
 from recrawl.errors import NotEnoughData, RecrawlError
-from recrawl.features import MAX_HISTORY, Feature, Features, Known, known_before, preset
-from recrawl.features.hinted import proven_hints
-from recrawl.features.sets import n_anchors
 from recrawl.history import History
-from recrawl.models.answers import Answer, agreed, answer
-from recrawl.models.around import Around, around, needed
+from recrawl.insight.features import MAX_HISTORY, Feature, FeatureInputs, Features, known_before, preset
+from recrawl.insight.features.from_hints import proven_hints
+from recrawl.insight.features.sets import n_anchors
+from recrawl.insight.targets import LINKS, LinkKind, NewLinkCount, new_links
+from recrawl.models import metrics
+from recrawl.models.answers import Estimates, agreed, answer
+from recrawl.models.around import Surroundings, around, needed
 from recrawl.models.baselines import Itself
-from recrawl.models.gone import Gone, gone_pages
+from recrawl.models.gone import GonePages, gone_pages
 from recrawl.models.learners import baseline_features, named
 from recrawl.models.pages import ended_rounds, ever_asked_for, first_visit, last_visit, with_pages
 from recrawl.models.rows import pooled
-from recrawl.panel import Panel
-from recrawl.targets import LINKS, Links, NewLinkCount, new_links
+from recrawl.world.panel import Panel
 
-Floats = NDArray[np.float32]
 Step = Callable[[str], None]
 
 
@@ -41,10 +40,10 @@ def unheard(what: str) -> None:
 class Recipe:
     """How a predictor is trained."""
 
-    every: str = "crawl"  # rounds, as `recrawl.panel.build` takes them
+    every: str = "crawl"  # rounds, as `recrawl.world.panel.build` takes them
     features: str = "default"
     learner: str = "forecast"
-    links: tuple[Links, ...] = LINKS
+    links: tuple[LinkKind, ...] = LINKS
     history: int = MAX_HISTORY
     rounds: int = 60  # the last so many are used
     k: int = 30
@@ -55,26 +54,26 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Trained:
+class LinkModel:
     """The model of one kind of links, and what it was trained on."""
 
     model: Any
     columns: Features
-    usual: Floats  # the median of each column, for the reasons
+    usual: Floats32  # the median of each column, for the reasons
     overall: tuple[float, float]  # mean of new links, and share of rows with any
 
 
 @dataclass
 class Predictor:
-    """Trained models, one for each kind of links, and what they were trained on."""
+    """LinkModel models, one for each kind of links, and what they were trained on."""
 
     recipe: Recipe
-    trained: dict[Links, Trained]
-    pages: NDArray[np.int64]  # ids of some pages it was trained on: those with the smallest ids
+    trained: dict[LinkKind, LinkModel]
+    pages: Ints  # ids of some pages it was trained on: those with the smallest ids
     window: tuple[str, str]  # first and last visit
     n_pages: int = 0
     n_rounds: int = 0
-    scores: dict[Links, dict[str, float]] = field(default_factory=dict)  # one round earlier, by kind of links
+    scores: dict[LinkKind, dict[str, float]] = field(default_factory=dict)  # one round earlier, by kind of links
     neighbours: tuple[str, float] = ("none", 1.0)  # how related pages were found, and the recall
 
 
@@ -83,36 +82,36 @@ class Prediction:
     """What the next round will show, one entry a page, and what it rests on."""
 
     panel: Panel
-    links: Links
-    answer: Answer
-    near: Around
-    gone: Gone
-    unseen_for: NDArray[np.int64]  # rounds since new links were last looked for; as many as there are if never
+    links: LinkKind
+    answer: Estimates
+    near: Surroundings
+    gone: GonePages
+    unseen_for: Ints  # rounds since new links were last looked for; as many as there are if never
     columns: Features
-    x: Floats  # the model's input
+    x: Floats32  # the model's input
 
     @property
-    def expected(self) -> Floats:
+    def expected(self) -> Floats32:
         """Number of new links."""
         return self.answer.expected
 
     @property
-    def probability(self) -> Floats:
+    def probability(self) -> Floats32:
         """Of at least one."""
         return self.answer.probability
 
     @property
-    def low(self) -> NDArray[np.int64]:
+    def low(self) -> Ints:
         """Lower end of the 80% interval."""
         return self.answer.low
 
     @property
-    def high(self) -> NDArray[np.int64]:
+    def high(self) -> Ints:
         """Upper end of the 80% interval."""
         return self.answer.high
 
     @property
-    def basis(self) -> NDArray[np.int8]:
+    def basis(self) -> Ints8:
         """Index into `recrawl.models.around.BASES`."""
         return self.near.basis
 
@@ -160,7 +159,7 @@ def train(
     )
 
 
-def _columns(recipe: Recipe, links: Links) -> Features:
+def _columns(recipe: Recipe, links: LinkKind) -> Features:
     """The features of the recipe; a baseline has its own column."""
     learner = named(recipe.learner)
     if learner.column == "content-change-rate":
@@ -174,8 +173,8 @@ def _columns(recipe: Recipe, links: Links) -> Features:
 
 
 def _known(
-    history: History, panel: Panel, of_round: int, columns: dict[Links, Features], recipe: Recipe, on_step: Step
-) -> Known:
+    history: History, panel: Panel, of_round: int, columns: dict[LinkKind, Features], recipe: Recipe, on_step: Step
+) -> FeatureInputs:
     wanted = {feature for links, features in columns.items() for feature in features + needed(links)}
     return known_before(
         history,
@@ -189,7 +188,7 @@ def _known(
     )
 
 
-def _note(known: Known, recipe: Recipe, columns: dict[Links, Features], on_note: Step) -> None:
+def _note(known: FeatureInputs, recipe: Recipe, columns: dict[LinkKind, Features], on_note: Step) -> None:
     """What the user ought to know of the neighbours and of the trusted pages."""
     if known.related is not None and known.related.method == "approximate":
         on_note(f"related pages were found approximately: {known.related.recall:.1%} of the true {recipe.k} nearest")
@@ -200,7 +199,7 @@ def _note(known: Known, recipe: Recipe, columns: dict[Links, Features], on_note:
         on_note(f"not in the history, so not trusted: {', '.join(known.graph.unknown_trusted)}")
 
 
-def _fit(known: Known, links: Links, features: Features, recipe: Recipe, rounds: Sequence[int]) -> Trained:
+def _fit(known: FeatureInputs, links: LinkKind, features: Features, recipe: Recipe, rounds: Sequence[int]) -> LinkModel:
     x, y = pooled(known, NewLinkCount(links), features, rounds, recipe.seed)
     if not len(y):
         raise NotEnoughData(
@@ -212,10 +211,10 @@ def _fit(known: Known, links: Links, features: Features, recipe: Recipe, rounds:
         n_anchors(features), "number", links, recipe.history, seed=recipe.seed, n_jobs=recipe.n_jobs
     )
     usual = np.array([np.nanmedian(column) if (~np.isnan(column)).any() else np.nan for column in x.T], np.float32)
-    return Trained(model.fit(x, y), features, usual, (float(y.mean()), float((y > 0).mean())))
+    return LinkModel(model.fit(x, y), features, usual, (float(y.mean()), float((y > 0).mean())))
 
 
-def backtest(known: Known, columns: dict[Links, Features], recipe: Recipe, gone: Gone) -> dict[Links, dict[str, float]]:
+def backtest(known: FeatureInputs, columns: dict[LinkKind, Features], recipe: Recipe, gone: GonePages) -> dict[LinkKind, dict[str, float]]:
     """Taught up to the round before the last, how well the last one was predicted, beside the two simple baselines."""
     last = known.panel.shape[1] - 1
     try:
@@ -227,8 +226,8 @@ def backtest(known: Known, columns: dict[Links, Features], recipe: Recipe, gone:
 
 
 def _answer(
-    trained: Trained, known: Known, links: Links, of_round: int, recipe: Recipe, gone: Gone
-) -> tuple[Answer, Around, Floats]:
+    trained: LinkModel, known: FeatureInputs, links: LinkKind, of_round: int, recipe: Recipe, gone: GonePages
+) -> tuple[Estimates, Surroundings, Floats32]:
     """What is told of every page before a round, what is around it, and what the model was given."""
     x = known.matrix(trained.columns, of_round)
     near = around(known, links, of_round, trained.overall)
@@ -238,7 +237,7 @@ def _answer(
     return answer(trained.model, x, asked, gone.chance, saw_past), near, x
 
 
-def _scores(known: Known, links: Links, told: Answer, last: int, seed: int) -> dict[str, float]:
+def _scores(known: FeatureInputs, links: LinkKind, told: Estimates, last: int, seed: int) -> dict[str, float]:
     target = NewLinkCount(links)
     truth = target.values(known.panel, last)
     pages = np.flatnonzero(~np.isnan(truth))
@@ -267,7 +266,7 @@ def predict(
     more_urls: Sequence[str] = (),
     on_step: Step = unheard,
     on_note: Step = unheard,
-) -> dict[Links, Prediction]:
+) -> dict[LinkKind, Prediction]:
     """What the next round will show, for every page that was ever asked for, and for `more_urls` never fetched."""
     recipe = predictor.recipe
     seen = ended_rounds(history, recipe.every, recipe.rounds, on_note)
@@ -276,7 +275,7 @@ def predict(
     now = panel.shape[1]
     known = _known(history, panel, now, columns, recipe, on_step)
     gone = gone_pages(history.timeline, panel.page, panel.rounds)
-    told: dict[Links, tuple[Answer, Around, Floats]] = {}
+    told: dict[LinkKind, tuple[Estimates, Surroundings, Floats32]] = {}
     for links, trained in predictor.trained.items():
         on_step(f"predicting new {links} links")
         told[links] = _answer(trained, known, links, now, recipe, gone)
@@ -287,6 +286,6 @@ def predict(
     }
 
 
-def _unseen_for(panel: Panel, links: Links) -> NDArray[np.int64]:
+def _unseen_for(panel: Panel, links: LinkKind) -> Ints:
     looked = ~np.isnan(new_links(panel, links))
     return np.where(looked.any(axis=1), np.argmax(looked[:, ::-1], axis=1), panel.shape[1])

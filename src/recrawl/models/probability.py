@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from recrawl.core.arrays import Floats, Ints
 from recrawl.models.counts import FEW_ROWS, SUREST, CountRegressor, as_counts, constant_mean, smoothed_share
-from recrawl.models.distributions import CountDistribution, Floats, Poisson
+from recrawl.models.distributions import CountDistribution, Poisson
 
 
 class _Presence(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -27,7 +28,7 @@ class _Presence(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         present = self._probability(X)
         return np.column_stack([1 - present, present])
 
-    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: Any) -> Ints:  # noqa: N803
         """1 where something new is at least as probable as nothing."""
         return (self.predict_proba(X)[:, 1] >= 0.5).astype(np.int64)
 

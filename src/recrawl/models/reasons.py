@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.features import Feature
+from recrawl.core.arrays import Ints
+from recrawl.insight.features import Feature
 from recrawl.models.learners import named
 from recrawl.models.predictor import Prediction, Predictor
 
-Floats = NDArray[np.float32]
 UNSEEN_FOR = "unseen for"  #: rounds since the page was last looked at, beside the features
 
 
@@ -148,7 +147,7 @@ def _hinted(row: dict[str, float]) -> str:
     return f"{likely:.0%} likely to have changed, by its sitemap or feed"
 
 
-def reasons(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int64], n: int = 3) -> list[list[Reason]]:
+def reasons(predictor: Predictor, prediction: Prediction, pages: Ints, n: int = 3) -> list[list[Reason]]:
     """The `n` strongest reasons for each of some pages (rows of the panel); that a page is gone comes first.
 
     Pages with a past are explained by the model, all others by what is around them.
@@ -169,7 +168,7 @@ def reasons(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int6
     return told
 
 
-def _of_model(predictor: Predictor, prediction: Prediction, pages: NDArray[np.int64]) -> list[list[Reason]]:
+def _of_model(predictor: Predictor, prediction: Prediction, pages: Ints) -> list[list[Reason]]:
     """What the model would say if one thing about the page were as usual."""
     if not len(pages):
         return []

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from recrawl.core.arrays import Flags, Floats
 from recrawl.errors import NotEnoughData, RecrawlError
 
-Floats = NDArray[np.float64]
 MAX_WORDS = 50_000
 _WORD = re.compile(r"[^\W_]{2,}")
 
@@ -108,7 +107,7 @@ def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: in
     )
 
 
-def _fitted(texts: list[str], truth: NDArray[np.bool_], seed: int) -> dict[str, Any]:
+def _fitted(texts: list[str], truth: Flags, seed: int) -> dict[str, Any]:
     vectorizer = TfidfVectorizer(analyzer=words, sublinear_tf=True, max_features=MAX_WORDS)
     x = vectorizer.fit_transform(texts)
     model = LogisticRegression(class_weight="balanced", C=10.0, max_iter=1000, random_state=seed).fit(x, truth)
@@ -120,7 +119,7 @@ def _fitted(texts: list[str], truth: NDArray[np.bool_], seed: int) -> dict[str, 
     }
 
 
-def _validated(texts: list[str], truth: NDArray[np.bool_], seed: int, folds: int) -> float:
+def _validated(texts: list[str], truth: Flags, seed: int, folds: int) -> float:
     from sklearn.metrics import balanced_accuracy_score
     from sklearn.model_selection import StratifiedKFold
 

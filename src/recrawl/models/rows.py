@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.features import Features, Known
-from recrawl.targets import Target
+from recrawl.core.arrays import Floats32
+from recrawl.insight.features import FeatureInputs, Features
+from recrawl.insight.targets import Target
 
-Floats = NDArray[np.float32]
 MAX_ROWS = 400_000  #: at most; more would add little but time
 
 
 def pooled(
-    known: Known, target: Target, features: Features, rounds: Sequence[int], seed: int = 0, max_rows: int = MAX_ROWS
-) -> tuple[Floats, Floats]:
+    known: FeatureInputs, target: Target, features: Features, rounds: Sequence[int], seed: int = 0, max_rows: int = MAX_ROWS
+) -> tuple[Floats32, Floats32]:
     """Rows of several rounds, those with a known target; a random part of them if there are more than `max_rows`."""
     chance = np.random.default_rng(seed)
     truths = [target.values(known.panel, of_round) for of_round in rounds]

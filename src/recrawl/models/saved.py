@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import zipfile
 from dataclasses import asdict
@@ -20,12 +19,13 @@ from typing import Any
 from zlib import error as zlib_error
 
 import numpy as np
-from numpy.typing import NDArray
 from skops import io
 
-from recrawl.errors import RecrawlError
-from recrawl.features import Feature
-from recrawl.models.predictor import Predictor, Recipe, Trained
+from recrawl.core.arrays import Ints
+from recrawl.core.files import writing
+from recrawl.errors import BadModel
+from recrawl.insight.features import Feature
+from recrawl.models.predictor import LinkModel, Predictor, Recipe
 
 FORMAT = 2  #: raised when another recrawl could no longer read the file
 PACKAGES = ("recrawl", "scikit-learn", "numpy", "lightgbm", "ngboost", "skops")
@@ -62,10 +62,6 @@ TRUSTED = frozenset(
         "sklearn.tree._tree.Tree",
     }
 )
-
-
-class BadModel(RecrawlError):
-    """The model file cannot be used."""
 
 
 def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
@@ -105,17 +101,14 @@ def save(predictor: Predictor, path: str | Path) -> dict[str, Any]:
     models = {links: io.dumps(one.model) for links, one in predictor.trained.items()}
     told = card(predictor, {links: hashlib.sha256(data).hexdigest() for links, data in models.items()})
     target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
     text = json.dumps(told, indent=1, allow_nan=False)
     try:
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
+        with writing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("card.json", text)
             for links, data in models.items():
                 file.writestr(f"{links}.skops", data)
             file.comment = hashlib.sha256(text.encode()).hexdigest().encode()
-        os.replace(draft, target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise BadModel(f"cannot write the model {target}: {error.strerror or error}") from error
     return told
 
@@ -138,7 +131,7 @@ def _predictor(path: str | Path, told: dict[str, Any], data: dict[str, bytes]) -
     settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in told["recipe"].items()}
     recipe = Recipe(**settings)
     trained = {
-        links: Trained(
+        links: LinkModel(
             _model(path, links, data[links], told),
             tuple(Feature(**fields) for fields in told["features"][links]),
             np.array([_float(v) for v in told["usual"][links]], np.float32),
@@ -203,7 +196,7 @@ def _model(path: str | Path, links: str, blob: bytes, told: dict[str, Any]) -> A
         ) from error
 
 
-def check_fits(predictor: Predictor, pages: NDArray[np.int64], path: str | Path) -> None:
+def check_fits(predictor: Predictor, pages: Ints, path: str | Path) -> None:
     """Refuse a model that was trained on other pages than a history has; `pages` are their ids."""
     if len(predictor.pages) and not np.isin(predictor.pages, pages).any():
         raise BadModel(

@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from recrawl.errors import RecrawlError
-
-
-class BadBudget(RecrawlError):
-    """A text that is no budget."""
+from recrawl.errors import BadBudget
 
 
 def share_or_number(text: str) -> tuple[float, bool]:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import orjson
 
+from recrawl.core.words import count
 from recrawl.errors import HistoryError
 from recrawl.history import History
-from recrawl.panel import rounds_of
-from recrawl.plan.goals import Goal
+from recrawl.policies import DEFAULT
+from recrawl.world.rounds import rounds_of
 
 ENOUGH_CYCLES = 3  #: after which pages were seen to gain links, or not
-FALLBACK, SHORT_FALLBACK, FOR_CONTENT = "expected-harvest", "round-robin", "freshness-value"
+FALLBACK, SHORT_FALLBACK, FOR_CONTENT = DEFAULT, "round-robin", "freshness-value"
 FILE = "tuned.json"
 
 
@@ -30,7 +31,7 @@ class Default:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def default_policy(history: History, every: str = "crawl", goal: Goal = "links", favour: str | None = None) -> Default:
+def default_policy(history: History, every: str = "crawl", goal: str = "links", favour: str | None = None) -> Default:
     """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
 
     What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy. `favour`:
@@ -52,7 +53,7 @@ def default_policy(history: History, every: str = "crawl", goal: Goal = "links",
         return Default(
             FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"
         )
-    so_far = f"{n_cycles} cycle{'s' * (n_cycles != 1)} so far, and {ENOUGH_CYCLES} are needed to learn from"
+    so_far = f"{count(n_cycles, 'cycle')} so far, and {ENOUGH_CYCLES} are needed to learn from"
     days = np.ptp(history.slim_timeline.at) / 86_400e6 if n_cycles else 0.0
     way_out = (
         f"; visits are spread over {days:.0f} days without a pause: make cycles of a day with --every 1d"

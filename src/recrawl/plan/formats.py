@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator
 from datetime import UTC
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
 
-from recrawl.plan.make import Plan
+from recrawl.core.suggest import unknown
+from recrawl.errors import BadOption
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from recrawl.plan.plan import Plan
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
 
 
+#: The keys of a record: an interface.
+COLUMNS = (
+    "rank",
+    "url",
+    "host",
+    "expected_new_links",
+    "expected_low",
+    "expected_high",
+    "probability",
+    "probability_changed",
+    "due_at",
+    "last_visit_at",
+    "last_change_at",
+    "reason",
+)
+
+
 def records(plan: Plan) -> Iterator[dict[str, Any]]:
-    """One record a page, the best first; these keys are an interface."""
+    """One record per page, the best first, with `COLUMNS` for keys."""
     for i, url in enumerate(plan.url.to_pylist()):
         yield {
             "rank": i + 1,
@@ -36,13 +60,13 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def urls(plan: Plan) -> Iterator[bytes]:
-    """One URL a line, for anything that reads a list."""
+    """One URL per line, for anything that reads a list."""
     for url in plan.url.to_pylist():
         yield f"{url}\n".encode()
 
 
 def jsonl(plan: Plan) -> Iterator[bytes]:
-    """One record a line."""
+    """One record per line."""
     for row in records(plan):
         yield orjson.dumps(row, option=_OPTIONS)
 
@@ -50,44 +74,30 @@ def jsonl(plan: Plan) -> Iterator[bytes]:
 def table(plan: Plan) -> Iterator[bytes]:
     """CSV with a header; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
     out = io.StringIO()
-    names = [
-        "rank",
-        "url",
-        "host",
-        "expected_new_links",
-        "expected_low",
-        "expected_high",
-        "probability",
-        "probability_changed",
-        "due_at",
-        "last_visit_at",
-        "last_change_at",
-        "reason",
-    ]
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(COLUMNS)
     for row in records(plan):
-        writer.writerow([_harmless(row[name]) for name in names])
+        writer.writerow([_harmless(row[name]) for name in COLUMNS])
     yield out.getvalue().encode()
 
 
 def scrapy(plan: Plan) -> Iterator[bytes]:
-    """What a Scrapy request takes: url, priority (higher first), meta; one JSON object a line."""
-    n, told = len(plan), ("rank", "expected_new_links", "probability", "probability_changed", "reason")
+    """What a Scrapy request takes: url, priority (higher first), meta; one JSON object per line."""
+    n, keys = len(plan), ("rank", "expected_new_links", "probability", "probability_changed", "reason")
     for row in records(plan):
-        meta = {"recrawl": {key: row[key] for key in told} | {"plan": plan.id}}
+        meta = {"recrawl": {key: row[key] for key in keys} | {"plan": plan.id}}
         request = {"url": row["url"], "priority": n - row["rank"] + 1, "dont_filter": True, "meta": meta}
         yield orjson.dumps(request, option=_OPTIONS)
 
 
 def urlfrontier(plan: Plan) -> Iterator[bytes]:
-    """`URLItem` messages for URLFrontier's `PutURLs`, one JSON object a line.
+    """`URLItem` messages for URLFrontier's `PutURLs`, one JSON object per line.
 
     Its queues are sorted by date, so a page of higher rank is dated a second earlier than the next; none in the past.
     """
     first = int(plan.made_at.astimezone(UTC).timestamp()) + 1
     for row, due in zip(records(plan), plan.due_at, strict=True):
-        date = max(first, int(due.astype("datetime64[s]").astype(np.int64))) + row["rank"] - 1
+        date = max(first, _epoch(due)) + row["rank"] - 1
         info = {"url": row["url"], "key": row["host"], "crawlID": "DEFAULT"}
         yield orjson.dumps(
             {"known": {"info": info, "refetchableFromDate": str(date)}, "ID": row["url"]}, option=_OPTIONS
@@ -95,7 +105,7 @@ def urlfrontier(plan: Plan) -> Iterator[bytes]:
 
 
 def heritrix(plan: Plan) -> Iterator[bytes]:
-    """Lines for a ``.force`` file in Heritrix' action folder: it fetches known URIs again only so."""
+    """Lines for a ``.force`` file in Heritrix' action folder: the only way to have it fetch known URIs again."""
     for url in plan.url.to_pylist():
         yield f"F+ {url}\n".encode()
 
@@ -103,11 +113,11 @@ def heritrix(plan: Plan) -> Iterator[bytes]:
 def nutch(plan: Plan) -> Iterator[bytes]:
     """A seed list for Nutch's injector: URL, fetch interval in seconds until the page is due again, and score."""
     for url, due, gain in zip(plan.url.to_pylist(), plan.due_at, plan.gain, strict=True):
-        wait = max(0, int(due.astype("datetime64[s]").astype(np.int64)) - int(plan.made_at.timestamp()))
+        wait = max(0, _epoch(due) - int(plan.made_at.timestamp()))
         yield f"{url}\tnutch.score={max(gain, 0.0):.4f}\tnutch.fetchInterval={max(wait, 1)}\n".encode()
 
 
-#: Name → writer; the command line, its help and the errors follow.
+#: Name → writer. A new format is a function and one line here; the command line, its help and the errors follow.
 FORMATS: dict[str, Callable[[Plan], Iterator[bytes]]] = {
     "urls": urls,
     "jsonl": jsonl,
@@ -119,12 +129,34 @@ FORMATS: dict[str, Callable[[Plan], Iterator[bytes]]] = {
 }
 
 
+def writer_of(format: str) -> Callable[[Plan], Iterator[bytes]]:
+    """The writer of a format; an unknown one is refused with the nearest name."""
+    if format not in FORMATS:
+        raise BadOption(unknown("format", format, FORMATS))
+    return FORMATS[format]
+
+
+def write(plan: Plan, path: str | Path, format: str = "jsonl") -> None:
+    """Write a plan to a file, compressed as its name says, that appears only when it is complete."""
+    from recrawl.core.files import compressed_file
+
+    parts = writer_of(format)(plan)
+    with compressed_file(path) as stream:
+        for part in parts:
+            stream.write(part)
+
+
+def _epoch(at: np.datetime64) -> int:
+    """Whole seconds since 1970."""
+    return int(at.astype("datetime64[s]").astype("int64"))
+
+
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)
+    return None if math.isnan(value) else round(float(value), 4)
 
 
 def _iso(at: np.datetime64) -> str | None:
-    return None if np.isnat(at) else f"{at.astype('datetime64[s]')}Z"
+    return None if str(at) == "NaT" else f"{at.astype('datetime64[s]')}Z"
 
 
 def _harmless(cell: Any) -> Any:

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from recrawl.change import ANY, changes_at_visits, notion_or_any
+from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.times import microseconds
 from recrawl.history import History, Timeline
 from recrawl.history.plans import PLANS, keep, stored
-from recrawl.plan.make import Plan, Request, make
-from recrawl.policies.base import Floats, Ints, microseconds
+from recrawl.plan.plan import Plan, PlanRequest
+from recrawl.plan.planner import make_plan
+from recrawl.plan.survey import survey
 from recrawl.policies.round_robin import RoundRobin
-from recrawl.visits import Outcome
+from recrawl.web.visit import Outcome
+from recrawl.world.change import ANY, changes_at_visits, notion_or_any
 
 N_CLASSES = 5
 ENOUGH = 0.5  #: of round-robin's pages, that must have been visited to compare with it
@@ -122,12 +124,8 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
     seen = found >= 0
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
     hit = found[seen] > 0
-    rival = make(
-        history,
-        RoundRobin(),
-        Request(rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False),
-        made_at,
-    )
+    request = PlanRequest(pages=rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False)
+    rival = make_plan(survey(history.as_of(made_at), RoundRobin(), request.every), request, made_at)
     rivals, _ = _first_answers(history, rival.page, microseconds(made_at), until)
     return Score(
         plan=rows["plan"][0].as_py(),
@@ -153,7 +151,7 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
     )
 
 
-def _first_answers(history: History, page: Ints, after: int, until: int) -> tuple[Ints, NDArray[np.bool_]]:
+def _first_answers(history: History, page: Ints, after: int, until: int) -> tuple[Ints, Flags]:
     """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
 
     -1 where it was not visited. None were found where it failed or was gone: what a plan expects reckons with that.
@@ -183,7 +181,7 @@ def _first_changes(history: History, page: Ints, after: int, until: int, change:
     return found
 
 
-def _first_visits(timeline: Timeline, counts: NDArray[np.bool_], page: Ints, after: int, until: int) -> Ints:
+def _first_visits(timeline: Timeline, counts: Flags, page: Ints, after: int, until: int) -> Ints:
     """The first visit of each page within the time, of those that count; -1 where there is none."""
     within = np.flatnonzero((timeline.at > after) & (timeline.at < until) & counts)
     pages, first = np.unique(timeline.page[within], return_index=True)
@@ -193,7 +191,7 @@ def _first_visits(timeline: Timeline, counts: NDArray[np.bool_], page: Ints, aft
     return np.where(pages[at] == page, within[first[at]], -1)
 
 
-def _calibration(probability: Floats, hit: NDArray[np.bool_]) -> list[dict[str, float]]:
+def _calibration(probability: Floats, hit: Flags) -> list[dict[str, float]]:
     of_class = np.minimum((probability * N_CLASSES).astype(np.int64), N_CLASSES - 1)
     return [
         {

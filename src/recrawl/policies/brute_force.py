@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from recrawl.policies.base import Budget, Choice, Pages, Policy
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.world.pages import Pages
 
 
 class BruteForce(Policy):

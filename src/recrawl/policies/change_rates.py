@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.policies.base import NEVER, Floats, Ints, Pages, Visits, microseconds
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.insight.rates import Intervals, maximum_likelihood_rate
 from recrawl.policies.visit_log import VisitLog
-from recrawl.rates import MICROSECONDS_PER_DAY, Intervals, maximum_likelihood_rate
+from recrawl.world.pages import Pages, Visits
 
 
 class ChangeRates:
@@ -31,7 +33,7 @@ class ChangeRates:
         at = microseconds(visits.at)
         known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
         page, changed = visits.page[known], visits.changed[known] == 1
-        days = np.maximum(at - self._seen[page], 0) / MICROSECONDS_PER_DAY
+        days = np.maximum(at - self._seen[page], 0) / US_PER_DAY
         self._quiet_days[page[~changed]] += days[~changed]
         self._changes.add(page[changed], days=days[changed])
         self._seen[visits.page[visits.came]] = at

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from recrawl.policies.base import Floats, Ints
+from recrawl.core.arrays import Floats, Ints
 
 FIRST_STEP, RELATIVE_STEP, GROWTH = 0.001, 0.05, 2.0  #: RankLib's step along a weight; it doubles while it is tried
 MAX_PASSES = 25  #: over all weights; tolerance ends most searches long before

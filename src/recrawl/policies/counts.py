@@ -7,8 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.world.pages import Pages, Visits
 
 
 class PreviousCount(Policy):

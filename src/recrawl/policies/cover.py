@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from recrawl.policies.base import Budget, Choice, Flags, Floats, Ints, Pages, Policy, Visits
-from recrawl.policies.select import take
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
+from recrawl.policies.select import capped, caps_of, count_picked, take
+from recrawl.world.pages import Need, Pages, Visits
 
 
 def greedy_gains(
-    start: Ints, links: NDArray[np.int32], pages: Pages, budget: Budget, first: Flags | None = None
+    start: Ints, links: Ints32, pages: Pages, budget: Budget, first: Flags | None = None
 ) -> tuple[Floats, Floats]:
     """For every page a score that falls in the order of greedy set cover, and the distinct links that it adds in its turn.
 
@@ -25,17 +28,13 @@ def greedy_gains(
     """
     n = len(pages)
     takes_part = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
-    unlimited = n + 1
     turn, gain = _greedy(
         start,
         links,
         takes_part,
         np.zeros(n, np.bool_) if first is None else first & takes_part,
         min(budget.pages, n),
-        pages.host,
-        unlimited if budget.per_host is None else budget.per_host,
-        pages.site,
-        unlimited if budget.per_site is None else budget.per_site,
+        caps_of(pages, replace(budget, taken=None)),
         int(links.max()) + 1 if len(links) else 0,
     )
     return np.where(turn >= 0, n - turn, 0).astype(np.float64), gain
@@ -56,8 +55,8 @@ class SetCover(Policy):
     def start(self, pages: Pages) -> None:
         """Forget all that was seen."""
         self.owner_: Ints = np.empty(0, np.int64)
-        self.links_: NDArray[np.int32] = np.empty(0, np.int32)
-        self.fresh_: list[tuple[Ints, NDArray[np.int32]]] = []
+        self.links_: Ints32 = np.empty(0, np.int32)
+        self.fresh_: list[tuple[Ints, Ints32]] = []
         self.n_pages_ = len(pages)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
@@ -75,7 +74,7 @@ class SetCover(Policy):
             detail={"gain": gain},
         )
 
-    def sets(self) -> tuple[Ints, NDArray[np.int32]]:
+    def sets(self) -> tuple[Ints, Ints32]:
         """All new links of each page so far, as lists in the order of the pages."""
         if self.fresh_:
             self.owner_ = np.concatenate([self.owner_, *(owner for owner, _ in self.fresh_)])
@@ -101,34 +100,29 @@ class Oracle(Policy):
 
     name: ClassVar[str] = "oracle"
     paper: ClassVar[str | None] = "GREEDY"
-    sees_future: ClassVar[bool] = True
-
-    def foresee(self, unseen: Callable[[], tuple[Ints, NDArray[np.int32]]]) -> None:
-        """Where to learn which unknown links each page will show."""
-        self.unseen_ = unseen
+    needs = frozenset({Need.FUTURE})
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Greedily, the page that adds most unknown links."""
-        score, gain = greedy_gains(*self.unseen_(), pages, budget)
+        if pages.future is None:
+            raise ValueError(f"{self.name} needs to know the future: it can only be replayed")
+        unseen = pages.future.unseen_links()
+        score, gain = greedy_gains(unseen.start, unseen.links, pages, budget)
         reason = "will show {gain:.0f} unknown links"
         return take(score, pages, budget, reason=reason, detail={"gain": gain}, expected=gain)
 
 
 @njit(cache=True)
-def _greedy(  # type: ignore[no-untyped-def]
-    start, links, takes_part, first, k, host, per_host, site, per_site, n_links
-):
+def _greedy(start, links, takes_part, first, k, caps, n_links):  # type: ignore[no-untyped-def]
     """Lazy greedy: a page's gain only falls as more is covered, so only the page on top needs to be counted again."""
-    n = len(host)
+    n = len(caps.host)
     turn, gain = np.full(n, -1, np.int64), np.zeros(n)
     covered = np.zeros(n_links, np.bool_)
-    of_host, of_site = np.zeros(n, np.int64), np.zeros(n, np.int64)
     n_taken = 0
     for p in range(n):
-        if first[p] and n_taken < k and of_host[host[p]] < per_host and of_site[site[p]] < per_site:
+        if first[p] and n_taken < k and not capped(p, caps):
             covered[links[start[p] : start[p + 1]]] = True
-            of_host[host[p]] += 1
-            of_site[site[p]] += 1
+            count_picked(p, caps)
             n_taken += 1
     heap = [
         (-(start[p + 1] - start[p]), p) for p in range(n) if takes_part[p] and not first[p] and start[p + 1] > start[p]
@@ -136,7 +130,7 @@ def _greedy(  # type: ignore[no-untyped-def]
     heapq.heapify(heap)
     while n_taken < k and len(heap) > 0:
         estimate, p = heapq.heappop(heap)
-        if of_host[host[p]] >= per_host or of_site[site[p]] >= per_site:
+        if capped(p, caps):
             continue
         adds = 0
         for i in range(start[p], start[p + 1]):
@@ -148,7 +142,6 @@ def _greedy(  # type: ignore[no-untyped-def]
             continue
         covered[links[start[p] : start[p + 1]]] = True
         turn[p], gain[p] = n_taken, adds
-        of_host[host[p]] += 1
-        of_site[site[p]] += 1
+        count_picked(p, caps)
         n_taken += 1
     return turn, gain

@@ -7,9 +7,13 @@ from datetime import datetime
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Floats, Pages, microseconds
+from recrawl.core.arrays import Floats
+from recrawl.core.times import microseconds
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice, Sentence
 from recrawl.policies.ranking import ranked
 from recrawl.policies.select import take
+from recrawl.world.pages import Pages
 
 SECONDS_PER_DAY = 86_400.0
 AT_ONCE = -np.inf  #: due since ever: a page that was never visited
@@ -43,6 +47,8 @@ def take_due(
     is_due = late >= 0
     order = ranked(is_due, np.where(is_due, score, 0.0), late)
     detail = {"hours_late": late, "hours_left": -late, "interval_hours": interval / 3600.0}
-    choice = take(order, pages, budget, may=is_due if only_due else None, detail=detail)
+    choice = take(order, pages, budget, may=is_due if only_due else None)
     kind = np.where(np.isinf(late), 2, is_due)[choice.page]
-    return replace(choice, reason=tuple(_REASONS[i] for i in kind))
+    words = {name: values[choice.page] for name, values in detail.items()}
+    sentences = [Sentence(template, words) for template in _REASONS]
+    return replace(choice, reason=lambda i, name: sentences[kind[i]](i, name))

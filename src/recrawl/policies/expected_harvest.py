@@ -6,31 +6,22 @@ import copy
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.policies.base import (
-    US_PER_HOUR,
-    Budget,
-    Choice,
-    Flags,
-    Floats,
-    Ints,
-    Name,
-    Pages,
-    Policy,
-    Spread,
-    Visits,
-    microseconds,
-)
+from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.times import US_PER_HOUR, microseconds
+from recrawl.policies.base import TOP_OVERLAPS, Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice, PageName, Spread
+from recrawl.policies.harvest.interval import Calibration
+from recrawl.policies.harvest.model import Foreseen, Parts, StockModel
+from recrawl.policies.harvest.pick import pick
+from recrawl.policies.harvest.siblings import Neighbours
+from recrawl.policies.harvest.streams import half_gone
 from recrawl.policies.select import caps_of
-from recrawl.policies.stock.interval import Calibration
-from recrawl.policies.stock.model import Foreseen, Parts, StockModel
-from recrawl.policies.stock.pick import pick
-from recrawl.policies.stock.siblings import Neighbours
-from recrawl.policies.stock.streams import half_gone
+from recrawl.world.pages import Need, Pages, Visits
 
 FAVOURS = ("coverage", "freshness")
 MIN_SHARE = 0.1  # of the links, that a sibling must show to be named
@@ -43,140 +34,125 @@ class ExpectedHarvest(Policy):
     """Visit the pages whose stock of unseen links is largest and about to be lost.
 
     A page holds links that nobody has seen: they came since its last visit, some have left, and some were met on siblings. The
-    score is stock · urgency · safety · probability of an answer (see `recrawl.policies.stock`), picked greedily.
+    score is stock · urgency · safety · probability of an answer (see `recrawl.policies.harvest`), picked greedily.
 
     favour: "coverage" finds most links in the end, and lets those wait that stay; "freshness" takes the largest stock at once.
     explore: share of the budget for pages that were not yet visited twice, while there are any; the largest first.
     patience: sweeps (the time in which the budget visits every page once) after which a link is worth half as much, at most.
-    horizon: nor may links wait for longer than the crawl is likely to go on. Nobody knows how long that is; the best guess is, as
-    long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one over the crawl's age.
-    half_life_days, half_life_visits: a page's past counts half after the longer of these, a sweep being the longest gap between
-    visits that is reckoned with. The others are parts of the model that can be left out, to see what they are worth: the busy-hour
-    clock, learnt lifetimes of links, siblings that show the same links, links that no sibling shows, the siblings' discount within
-    a cycle, urgency, safety, failures, what pages of the same size, site, folder or name and text tell, how far rates differ from
-    page to page.
+    urgency, safety: parts of the score that can be left out. horizon: links need not wait for longer than the crawl is likely
+    to go on. The best guess is, as long as it has gone on so far (Lindy's law), so the value of a link decays at a rate of one
+    over the crawl's age. parts: which parts of the model are used, and how long a page's past counts; its settings can also be
+    given by name.
+
+    >>> ExpectedHarvest(parts=Parts(rhythm=False))
+    ExpectedHarvest(rhythm=False)
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).
     """
 
     name: ClassVar[str] = "expected-harvest"
-    judges_new: ClassVar[bool] = True
+    components: ClassVar[dict[str, type]] = {"parts": Parts}
 
     def __init__(
         self,
         favour: str = "coverage",
         explore: float = 0.25,
         patience: float = 14.0,
-        half_life_days: float = 60.0,
-        half_life_visits: float = 30.0,
-        rhythm: bool = True,
-        lifetimes: bool = True,
-        overlap: bool = True,
-        alone: bool = True,
-        discount: bool = True,
         urgency: bool = True,
         safety: bool = True,
-        failures: bool = True,
-        around: bool = True,
-        folders: bool = True,
-        related: bool = True,
         horizon: bool = True,
-        levels: bool = True,
+        parts: Parts | None = None,
+        **settings: Any,
     ) -> None:
         if favour not in FAVOURS:
             raise ValueError(f"favour is {favour!r}; it must be coverage or freshness")
         if not 0 <= explore <= 1:
             raise ValueError(f"explore is {explore}; it must be a share between 0 and 1")
-        for what, value in (
-            ("patience", patience),
-            ("half_life_days", half_life_days),
-            ("half_life_visits", half_life_visits),
-        ):
-            if not 0 < value < np.inf:
-                raise ValueError(f"{what} is {value}; it must be above 0")
+        if not 0 < patience < np.inf:
+            raise ValueError(f"patience is {patience}; it must be above 0")
         self.favour, self.explore, self.patience = favour, explore, patience
-        self.half_life_days, self.half_life_visits = half_life_days, half_life_visits
-        self.rhythm, self.lifetimes = rhythm, lifetimes
-        self.overlap, self.alone, self.discount = overlap, alone, discount
-        self.urgency, self.safety, self.failures = urgency, safety, failures
-        self.around, self.folders, self.related = around, folders, related
-        self.horizon, self.levels = horizon, levels
-
-    @property
-    def needs_related(self) -> bool:  # type: ignore[override]
-        """Whether related pages are looked at."""
-        return self.related and self.around
+        self.urgency, self.safety, self.horizon = urgency, safety, horizon
+        self.parts: Parts = self._component("parts", parts, settings)
+        self._no_more(settings)
+        self.needs = frozenset({Need.RELATED}) if self.parts.related and self.parts.around else frozenset()
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
-        self._last: tuple[tuple[float, float], Foreseen] | None = None
-        self.model_ = StockModel(
-            pages,
-            Parts(
-                self.half_life_days, self.half_life_visits, self.rhythm, self.lifetimes, self.overlap, self.alone,
-                self.discount, self.failures, self.around, self.folders, self.related, self.levels,
-            ),
-        )  # fmt: skip
+        self.model_ = StockModel(pages, self.parts)
+        self._cached: _Cached | None = None
 
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle."""
-        self._last = None
+        self._cached = None
         self.model_.observe(visits)
-
-    def seen_at(self, last_visit: Ints) -> None:
-        """Visits were earlier than the ends of their cycles."""
-        self._last = None
-        self.model_.visited_at(last_visit / US_PER_HOUR)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest score first, each given those before it."""
         n, hours = len(pages), microseconds(now) / US_PER_HOUR
         if n == 0:
-            return Choice(np.empty(0, np.int64), np.empty(0))
-        self.model_.expect_cycle(hours)
-        sweep = self.model_.cycle_hours * max(n / max(budget.per_cycle or budget.pages, 1), 1.0)
-        foreseen = self._foreseen(n, hours, sweep)
+            return Choice.none()
+        model, foreseen = self._foreseen(pages, budget, hours)
         score = foreseen.expected
         if self.favour == "coverage":
             score = score * (foreseen.worth.urgency if self.urgency else 1.0)
             score = score * (foreseen.worth.safety if self.safety else 1.0)
         may = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
-        clock, last = self.model_.clock(hours)
+        clock, last = model.clock(hours)
         trials = self._unexplored(pages, foreseen, budget, may)
         chosen, factor, cause = pick(
-            score, foreseen.worth.alone, trials, may, min(budget.pages, n), caps_of(pages, budget), clock, last,
-            self.model_.streams, self.model_.pairs(is_reversed=True),
-        )  # fmt: skip
+            score=score,
+            alone=foreseen.worth.alone,
+            first=trials,
+            may=may,
+            k=min(budget.pages, n),
+            caps=caps_of(pages, budget),
+            now=clock,
+            last=last,
+            streams=model.streams,
+            pairs=model.pairs(is_reversed=True),
+        )
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        why = _Why.of(chosen, hours, self.model_, foreseen, factor[chosen], np.isin(chosen, trials))
+        why = _Why.of(chosen, hours, model, foreseen, factor[chosen], np.isin(chosen, trials))
         used = [name for name in ("urgency", "safety") if self.favour == "coverage" and getattr(self, name)]
-        detail = {name: getattr(foreseen.worth, name)[chosen] for name in used}
-        return Choice(chosen, (score * factor)[chosen], why.sentence, detail, why.expected, cause, spread=why.spread)
+        return Choice(
+            page=chosen,
+            score=(score * factor)[chosen],
+            reason=why.sentence,
+            expected=why.expected,
+            cause=cause,
+            spread=why.spread,
+            factors={name: getattr(foreseen.worth, name)[chosen] for name in used},
+        )
 
-    def showers(self, page: int, top: int) -> list[tuple[int, float]]:
-        """The pages that show most of what comes on a page, with the share of it."""
+    def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
+        """The pages that show most of what is new on a page, with the share of it."""
         pairs = self.model_.pairs()
         mine = slice(pairs.start[page], pairs.start[page + 1])
-        best = np.argsort(-pairs.share[mine], kind="stable")[:top]
-        return list(zip(pairs.other[mine][best].tolist(), pairs.share[mine][best].tolist(), strict=True))
+        best = np.argsort(-pairs.share[mine], kind="stable")[:TOP_OVERLAPS]
+        return tuple(zip(pairs.other[mine][best].tolist(), pairs.share[mine][best].tolist(), strict=True))
 
-    def _foreseen(self, n: int, hours: float, sweep: float) -> Foreseen:
-        """What the model says of all pages, kept until it learns something: a plan asks several times."""
-        if self._last is None or self._last[0] != (hours, sweep):
-            foreseen = self.model_.foresee(np.arange(n), hours, sweep, self._patience(hours, sweep))
-            self._last = (hours, sweep), foreseen
-        return self._last[1]
+    def _foreseen(self, pages: Pages, budget: Budget, hours: float) -> tuple[StockModel, Foreseen]:
+        """The model at this moment and what it says of all pages, kept until it learns something: a plan asks several times."""
+        per_cycle = budget.per_cycle or budget.pages
+        cached = self._cached
+        if cached is not None and cached.fits(hours, per_cycle, pages):
+            return cached.model, cached.foreseen
+        model = self.model_.at(hours, pages.last_visit)
+        sweep = model.cycle_hours * max(len(pages) / max(per_cycle, 1), 1.0)
+        foreseen = model.foresee(np.arange(len(pages)), hours, sweep, self._patience(model, hours, sweep))
+        self._cached = _Cached(hours, per_cycle, pages.last_visit.copy(), model, foreseen)
+        return model, foreseen
 
-    def _patience(self, hours: float, sweep: float) -> float:
+    def _patience(self, model: StockModel, hours: float, sweep: float) -> float:
         """Hours after which a link is worth half as much."""
         most = self.patience * sweep
         if not self.horizon:
             return most
-        return min(most, max(math.log(2.0) * (hours - self.model_.began), LEAST_PATIENCE * sweep))
+        return min(most, max(math.log(2.0) * (hours - model.began), LEAST_PATIENCE * sweep))
 
-    def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: NDArray[np.bool_]) -> Ints:
+    def _unexplored(self, pages: Pages, foreseen: Foreseen, budget: Budget, may: Flags) -> Ints:
         """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
@@ -187,6 +163,22 @@ class ExpectedHarvest(Policy):
 
 
 @dataclass(frozen=True)
+class _Cached:
+    """What was worked out at a moment, and for what."""
+
+    hours: float
+    per_cycle: int
+    last_visit: Ints
+    model: StockModel
+    foreseen: Foreseen
+
+    def fits(self, hours: float, per_cycle: int, pages: Pages) -> bool:
+        """Whether it holds for this question as well."""
+        is_same = (self.hours, self.per_cycle) == (hours, per_cycle)
+        return is_same and np.array_equal(self.last_visit, pages.last_visit)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Why:
     """What is told of the pages picked, worked out when somebody asks; all as it was when they were picked."""
 
@@ -230,12 +222,26 @@ class _Why:
         pace = (now - last[page]) / np.maximum(hours - model.seen_at[page], 1e-6)
         rate = foreseen.rate[page] * pace * foreseen.expected[page] / np.maximum(foreseen.raw[page], 1e-300)
         return cls(
-            page, hours, expected, stock, size, room, answers, foreseen.is_unseen[page], is_trial, factor, rate,
-            model.streams.weights(page), shape, model.dispersion, model.seen_at.copy(), foreseen.pairs,
-            copy.deepcopy(model.calibration),
-        )  # fmt: skip
+            page=page,
+            hours=hours,
+            expected=expected,
+            stock=stock,
+            size=size,
+            room=room,
+            answers=answers,
+            is_unseen=foreseen.is_unseen[page],
+            is_trial=is_trial,
+            factor=factor,
+            rate=rate,
+            weights=model.streams.weights(page),
+            shape=shape,
+            dispersion=model.dispersion,
+            seen_at=model.seen_at.copy(),
+            pairs=foreseen.pairs,
+            calibration=copy.deepcopy(model.calibration),
+        )
 
-    def sentence(self, i: int, name: Name) -> str:
+    def sentence(self, i: int, name: PageName) -> str:
         """Why the i-th page was picked."""
         answers = self.answers[i]
         if self.is_unseen[i]:

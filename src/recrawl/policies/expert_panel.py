@@ -9,20 +9,21 @@ References: Radinsky and Bennett (2013), sections 4, 5 and 8.3.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
-from numpy.typing import NDArray
 from scipy import sparse
 
-from recrawl.contents import Contents
-from recrawl.experts import svm
-from recrawl.experts.examples import Changes, Examples, Gram, distributions, dot
-from recrawl.experts.learn import Machine, vote
-from recrawl.experts.selection import Experts, choose
-from recrawl.policies.base import Floats, Ints, Visits
+from recrawl.core.arrays import Floats, Ints, Ints8, Ints32
+from recrawl.models.experts import svm
+from recrawl.models.experts.examples import ExpertExamples, Gram, distributions, dot
+from recrawl.models.experts.learn import Machine, vote
+from recrawl.models.experts.selection import Experts, choose
+from recrawl.world.contents import Contents
+from recrawl.world.pages import Visits
 
 LOOKBACK, AHEAD = 1, 1  #: the paper's l and σ: what was a cycle ago, and what will be in the next one
 N_OF_BOTH = 20  #: decisions of either outcome that it takes to turn decisions into probabilities
@@ -44,8 +45,8 @@ class Choosing:
 class Columns:
     """What learners look at; the last axis but one of features, else the last one, is time."""
 
-    text: NDArray[np.int32]  # [page, time]: row of the words; -1: not known yet
-    change: Changes  # [page, time]
+    text: Ints32  # [page, time]: row of the words; -1: not known yet
+    change: Ints8  # [page, time]
     own: Floats  # [page, time, feature]
     relation: Floats  # [page, expert, time, feature]
 
@@ -102,6 +103,7 @@ class ExpertPanel:
         self.experts: Experts | None = None
         self._n_judged, self._chosen_at, self._taught_at = 0, 0, 0
         self._taught: Columns | None = None
+        self._next: ExpertPanel | None = None  # as `decided` made it
         self._grams = _KeptGrams(self.words, 2 * self.n_kept)
 
     def observe(self, visits: Visits) -> None:
@@ -120,7 +122,19 @@ class ExpertPanel:
 
         Platt's sigmoid, fitted to the decisions of the last `n_train` cycles of all pages whose outcome was seen.
         """
-        self._judge()
+        return self.decided()._probabilities()
+
+    def decided(self) -> ExpertPanel:
+        """The panel after it decided for the present cycle: a copy, so that to ask changes nothing."""
+        if self._n_judged == self.n_cycles:
+            return self
+        if self._next is None or self._next.n_cycles != self.n_cycles:
+            self._next = copy.copy(self)
+            self._next.columns, self._next.decision = self.columns.last(self.n_kept), self.decision.copy()
+            self._next._decide()
+        return self._next
+
+    def _probabilities(self) -> Floats | None:
         n = self.machine.n_train
         decision, outcome = self.decision[:, -n - 1 : -1], self.columns.change[:, -n:]
         known = ~np.isnan(decision) & (outcome >= 0)
@@ -129,10 +143,11 @@ class ExpertPanel:
             return None
         return svm.probability(self.decision[:, -1], *svm.platt(decision[known], outcome[known]))
 
-    def _judge(self) -> None:
-        """Decide for this cycle, and for those since the last time that nobody asked about."""
+    def _decide(self) -> None:
+        """Decide for this cycle, and for those since the last decision."""
         n, n_seen = self.machine.n_train, min(self.n_cycles, self.n_kept)
         missed = min(self.n_cycles - self._n_judged, n_seen)
+        self._next = None
         if n_seen < n or not missed:
             return
         self._shift(missed)
@@ -169,10 +184,17 @@ class ExpertPanel:
         """What was seen in the last `n_train` cycles, as those who choose experts want it."""
         text = self.columns.text[:, -self.machine.n_train :].copy()
         nothing, (n_pages, n_terms) = np.zeros(text.shape, np.int64), (len(text), self.counts.shape[1])
-        ends = np.arange(text.shape[1]).astype("datetime64[us]")
-        never = nothing.astype(np.bool_)
-        url = pa.nulls(n_pages, pa.string())
-        return Contents(np.arange(n_pages), url, ends, text, text >= 0, never, nothing, self.counts, np.arange(n_terms))
+        return Contents(
+            page=np.arange(n_pages),
+            url=pa.nulls(n_pages, pa.string()),
+            rounds=np.arange(text.shape[1]).astype("datetime64[us]"),
+            text=text,
+            seen=text >= 0,
+            is_baseline=nothing.astype(np.bool_),
+            digest=nothing,
+            counts=self.counts,
+            vocabulary=np.arange(n_terms),
+        )
 
     def _add_features(self, n: int, n_relation: int) -> None:
         """Those of the last cycles; `n_relation` differs where experts are new."""
@@ -207,7 +229,7 @@ class ExpertPanel:
                 told[page] = self._told(page, columns, label[page], inner)[-n:]
         return told
 
-    def _told(self, page: int, columns: Columns, label: Changes, inner: dict[int, Floats]) -> Floats:
+    def _told(self, page: int, columns: Columns, label: Ints8, inner: dict[int, Floats]) -> Floats:
         """What the page itself says, or how the vote ends, as a share of all votes, at every time."""
         experts, weight, own_weight = self._experts_of(page)
         for expert in (page, *experts):
@@ -230,14 +252,14 @@ class ExpertPanel:
         found: Floats = self.word_scale**2 * gram.inner[np.ix_(gram.of, gram.of)] + own @ own.T
         return found
 
-    def _texts(self, text: NDArray[np.int32]) -> Ints:
+    def _texts(self, text: Ints32) -> Ints:
         return np.where(text < 0, self.words.shape[0] - 1, text).astype(np.int64)
 
 
-class _View(Examples):
+class _View(ExpertExamples):
     """Some columns as examples; word distributions and inner products are those that are kept from cycle to cycle."""
 
-    def __init__(self, grams: _KeptGrams, text: NDArray[np.int32], change: Changes) -> None:
+    def __init__(self, grams: _KeptGrams, text: Ints32, change: Ints8) -> None:
         self.l, self.sigma, self.word_scale = LOOKBACK, AHEAD, 1.0
         self.words, self.change = grams.words, change
         self.text = np.where(text < 0, grams.words.shape[0] - 1, text).astype(np.int64)

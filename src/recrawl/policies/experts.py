@@ -10,13 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from recrawl.experts.learn import Machine
-from recrawl.experts.selection import METHODS
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import US_PER_DAY, microseconds
+from recrawl.models.experts.learn import Machine
+from recrawl.models.experts.selection import METHODS
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.choice import Choice
 from recrawl.policies.expert_panel import Choosing, ExpertPanel
 from recrawl.policies.select import take
-from recrawl.rates import MICROSECONDS_PER_DAY
+from recrawl.world.pages import Need, Pages, Visits
 
 PICKS = ("coin", "gain")
 CHOICES = tuple(
@@ -110,7 +114,7 @@ class ChangeFrequency(Policy):
 
     def _days_between_cycles(self) -> float:
         """The mean up to now; a day before there is one."""
-        days = (self.last_ - self.began_) / MICROSECONDS_PER_DAY / max(self.n_cycles_ - 1, 1)
+        days = (self.last_ - self.began_) / US_PER_DAY / max(self.n_cycles_ - 1, 1)
         return days if days > 0 else 1.0
 
 
@@ -128,7 +132,7 @@ class SingleExpert(ChangeFrequency):
 
     name: ClassVar[str] = "single-expert"
     paper: ClassVar[str | None] = "2D"
-    needs_words: ClassVar[bool] = True
+    needs = frozenset({Need.WORDS})
 
     def __init__(
         self,
@@ -172,6 +176,8 @@ class SingleExpert(ChangeFrequency):
         """Remember what had changed, and what was read."""
         super().observe(visits)
         if self.panel_ is not None:
+            if visits.memo is not None:  # these visits were chosen by what the panel had decided
+                self.panel_ = self.panel_.decided()
             self.panel_.observe(visits)
 
 
@@ -200,7 +206,7 @@ class RelatedExperts(SingleExpert):
         word_scale: float = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_train, pick, retrain, c, word_scale, seed)
+        super().__init__(n_train, pick, retrain=retrain, c=c, word_scale=word_scale, seed=seed)
         _require(k >= 1, f"k is {k}: a page needs an expert; without any it is single-expert")
         _require(experts in CHOICES, f"experts is {experts!r}: they can be chosen by {', '.join(CHOICES)}")
         _require(reselect >= 1, f"reselect is {reselect}: it is a number of cycles")

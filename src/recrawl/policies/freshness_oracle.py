@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Flags, Ints, Pages, Policy
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.world.pages import Need, Pages
 
 
 class FreshnessOracle(Policy):
@@ -22,16 +24,13 @@ class FreshnessOracle(Policy):
 
     name: ClassVar[str] = "freshness-oracle"
     paper: ClassVar[str | None] = None
-    sees_future: ClassVar[bool] = True
-    foresees: ClassVar[str] = "changes"
-
-    def foresee(self, renewable: Callable[[], tuple[Flags, Ints]]) -> None:
-        """Where to learn which copies a visit would renew, and for how many cycles."""
-        self.renewable_ = renewable
+    needs = frozenset({Need.FUTURE})
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The longest lasting first; nothing that would not be renewed."""
-        renews, cycles = self.renewable_()
+        if pages.future is None:
+            raise ValueError(f"{self.name} needs to know the future: it can only be replayed")
+        renews, cycles = pages.future.renewable()
         lasts = cycles.astype(np.float64)
         reason = "its copy is out of date, and a new one will do for {cycles:.0f} cycles"
         return take(lasts, pages, budget, may=renews, reason=reason, detail={"cycles": lasts})

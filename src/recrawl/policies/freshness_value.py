@@ -8,10 +8,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc
 
-from recrawl.policies.base import Budget, Choice, Floats, Pages, Policy, Visits
+from recrawl.core.arrays import Floats
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
+from recrawl.world.pages import Pages, Visits
 
 
 def freshness_values(changes_per_day: Floats, days: Floats, importance: Floats | float = 1.0) -> Floats:

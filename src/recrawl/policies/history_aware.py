@@ -10,18 +10,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import NEVER, Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
-from recrawl.policies.ranking import ranked
-from recrawl.policies.select import take
-from recrawl.policies.visit_log import VisitLog
-from recrawl.rates import (
-    MICROSECONDS_PER_DAY,
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.insight.rates import (
     interpolated_intervals,
     last_updates,
     maximum_likelihood_rate,
     observed_intervals,
     probability_of_change,
 )
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
+from recrawl.policies.ranking import ranked
+from recrawl.policies.select import take
+from recrawl.policies.visit_log import VisitLog
+from recrawl.world.pages import Need, Pages, Visits
 
 
 class HistoryAware(Policy):
@@ -42,7 +46,7 @@ class HistoryAware(Policy):
 
     name: ClassVar[str] = "history-aware"
     paper: ClassVar[str | None] = "HACS"
-    needs_updates: ClassVar[bool] = True
+    needs = frozenset({Need.UPDATES})
 
     def __init__(
         self,
@@ -86,7 +90,7 @@ class HistoryAware(Policy):
         self._estimate(np.union1d(page, self.log_.drop(self._n_too_old(at))))
 
     def _n_too_old(self, now: int) -> int:
-        oldest = -math.inf if self.window_days is None else now - self.window_days * MICROSECONDS_PER_DAY
+        oldest = -math.inf if self.window_days is None else now - self.window_days * US_PER_DAY
         most = self.window + 1 if self.window_days is None else math.inf
         n = 0
         while self.cycles_ and (len(self.cycles_) > most or self.cycles_[0][0] < oldest):

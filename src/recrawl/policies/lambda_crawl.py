@@ -9,11 +9,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from recrawl.policies.base import Budget, Choice, Floats, Pages, Policy, Visits, microseconds
+from recrawl.core.arrays import Floats
+from recrawl.core.times import US_PER_DAY, microseconds
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.policies.change_rates import ChangeRates
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
-from recrawl.rates import MICROSECONDS_PER_DAY
+from recrawl.world.pages import Pages, Visits
 
 
 def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
@@ -130,7 +134,7 @@ class LambdaCrawl(Policy):
 
     def _days_between_cycles(self, now: datetime) -> float:
         """The mean up to now; a day before the first one."""
-        days = (microseconds(now) - self.began_) / MICROSECONDS_PER_DAY / max(self.n_cycles_, 1)
+        days = (microseconds(now) - self.began_) / US_PER_DAY / max(self.n_cycles_, 1)
         return days if self.n_cycles_ and days > 0 else 1.0
 
     def observe(self, visits: Visits) -> None:

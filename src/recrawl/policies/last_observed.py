@@ -7,8 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import NEVER, US_PER_HOUR, Budget, Choice, Ints, Pages, Policy, Visits, microseconds
+from recrawl.core.arrays import Ints
+from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.world.pages import Need, Pages, Visits
 
 
 class LastObserved(Policy):
@@ -23,7 +28,7 @@ class LastObserved(Policy):
 
     name: ClassVar[str] = "last-observed"
     paper: ClassVar[str | None] = "Last-Obs"
-    needs_updates: ClassVar[bool] = True
+    needs = frozenset({Need.UPDATES})
 
     def start(self, pages: Pages) -> None:
         """Forget all updates."""

@@ -1,60 +1,88 @@
-"""Visit the pages that a ranking learnt from the visits of the past puts first."""
+"""Visit the pages that a linear ranking learnt from the lists of the past puts first."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages
+from recrawl.core.arrays import Floats, Ints
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.coordinate_ascent import best_weights
-from recrawl.policies.regression import N_FEATURES, N_PAGE_FEATURES, Linear, Regression
+from recrawl.policies.regression import N_FEATURES, N_PAGE_FEATURES, Examples, Linear, Regression
+from recrawl.world.pages import Pages, Visits
 
 
-class LearningToRank(Regression):
-    """As regression, but the weights are those that rank the pages of each past cycle best, not those that predict numbers best.
+@dataclass(frozen=True)
+class Ranking:
+    """Learns the weights that rank the pages of each past cycle best.
 
-    Every cycle is a list, and log(1 + new links) is what a page in it is worth; coordinate ascent maximises the mean NDCG at
-    `depth`. Hour and weekday are the same for all pages of a list, so they cannot change its order and have no weight. `examples`:
-    visits to learn from at most; where the window holds more, cycles are left out evenly.
+    Every cycle is a list, and log(1 + new links) is the gain of a page in it; coordinate ascent maximises the mean NDCG at
+    `depth`. Hour and weekday are the same for all pages of a list, so they cannot change its order and have no weight.
+    `examples`: maximum number of visits to learn from; where there are more, cycles are left out evenly.
+
+    References: Metzler and Croft (2007), "Linear feature-based models for information retrieval".
+    """
+
+    depth: int = 10
+    examples: int = 20_000
+    seed: int = 0
+
+    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+        """Whether there is a cycle in which one page gained more than another."""
+        return any(_has_order(cycle.n_new) for cycle in cycles)
+
+    def fit(self, cycles: Sequence[Examples]) -> Linear:
+        """The weights for the cycles in which one page gained more than another."""
+        lists = [(cycle.features, cycle.n_new) for cycle in cycles if _has_order(cycle.n_new)]
+        return ranking(_thinned(lists, self.examples), self.depth, self.seed)
+
+
+class LearningToRank(Policy):
+    """As regression, but with the weights that rank the pages of each past cycle best, not those that predict numbers best.
+
+    `inner` holds the settings that it shares with `Regression`, `learner` those of `Ranking`; both can be given by name.
+
+    >>> LearningToRank(Regression(window=28), Ranking(depth=5)).settings()["depth"]
+    5
 
     References: LTR of Pham, Santos and Freire (2018), section 5.3; Metzler and Croft (2007).
     """
 
     name: ClassVar[str] = "learning-to-rank"
     paper: ClassVar[str | None] = "LTR"
+    components: ClassVar[dict[str, type]] = {"inner": Regression, "learner": Ranking}
 
-    def __init__(
-        self,
-        depth: int = 10,
-        examples: int = 20_000,
-        window: int = 168,
-        bootstrap: int = 10,
-        retrain: int = 3,
-        above: float = 0.7,
-        memory: int | None = None,
-        fill: bool = True,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(window, bootstrap, retrain, above, memory, fill)
-        self.depth, self.examples, self.seed = depth, examples, seed
+    def __init__(self, inner: Regression | None = None, learner: Ranking | None = None, **settings: Any) -> None:
+        self.inner: Regression = self._component("inner", inner, settings)
+        self.learner: Ranking = self._component("learner", learner, settings)
+        self._no_more(settings)
 
-    def pick(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        """As regression does; a rank is no number of links, so the average so far is what is expected."""
-        choice = super().pick(pages, budget, now)
-        mean = choice.detail["mean"]
-        if self.model_ is None:
-            return replace(choice, expected=mean)
-        reason = "ranked by {mean:.1f} new links a visit so far and the last visit {age:.0f} h ago"
-        return replace(choice, reason=reason, expected=mean)
+    def start(self, pages: Pages) -> None:
+        """Forget everything."""
+        self.regression_ = self.inner.taught_by(self.learner)
+        self.regression_.start(pages)
 
-    def fit(self) -> None:
-        """Learn from the cycles within the window in which one page was worth more than another."""
-        lists = [(x, n_new) for x, n_new, _ in self.examples_ if len(n_new) and n_new.min() < n_new.max()]
-        if lists:
-            self.model_ = ranking(_thinned(lists, self.examples), self.depth, self.seed)
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """As regression does; a rank is not a number of links, so the average so far is what is expected."""
+        choice = self.regression_.choose(pages, budget, now)
+        return replace(choice, expected=self.regression_.past_.mean[choice.page])
+
+    def observe(self, visits: Visits) -> None:
+        """Keep the visits to learn from."""
+        self.regression_.observe(visits)
+
+    def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
+        return self.regression_._overlaps(page)
+
+
+def _has_order(n_new: Ints) -> bool:
+    return bool(len(n_new) and n_new.min() < n_new.max())
 
 
 def _thinned(lists: list[tuple[Floats, Ints]], most: int) -> list[tuple[Floats, Ints]]:

@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits
+from recrawl.core.arrays import Floats, Ints, Ints8
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.due import AT_ONCE, SECONDS_PER_DAY, seconds, take_due
 from recrawl.policies.weights import weights_for
+from recrawl.world.pages import Pages, Visits
 
 NEVER_MODIFIED = 0.0  #: as in Nutch: a time of modification that is not after 1970 is not known
 
@@ -19,7 +22,7 @@ def next_interval(
     interval: Floats,
     modified: Floats,
     at: float,
-    changed: NDArray[np.int8],
+    changed: Ints8,
     *,
     grow: float = 0.4,
     shrink: float = 0.2,
@@ -110,18 +113,21 @@ class NutchAdaptive(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The due pages."""
-        self._pull_in(seconds(now))
-        return take_due(self.due_, self.interval_, pages, budget, now, self.score_, self.only_due)
+        due, interval = self._pulled_in(seconds(now))
+        return take_due(due, interval, pages, budget, now, self.score_, self.only_due)
 
-    def _pull_in(self, now: float) -> None:
+    def _pulled_in(self, now: float) -> tuple[Floats, Floats]:
+        """When pages are due and their intervals, none further away than the hard maximum."""
         hard = self.hard_maximum_days * SECONDS_PER_DAY
         remote = self.due_ - now > hard
-        self.interval_[remote & (self.interval_ > hard)] = 0.9 * hard
-        self.due_[remote] = now
+        interval = np.where(remote & (self.interval_ > hard), 0.9 * hard, self.interval_)
+        return np.where(remote, now, self.due_), interval
 
     def observe(self, visits: Visits) -> None:
         """Set when each page is due again."""
         at, failed = seconds(visits.at), visits.failed
+        if visits.memo is not None:  # Nutch pulls pages in whenever it chooses: these visits were chosen by it
+            self.due_, self.interval_ = self._pulled_in(at)
         self.n_failures_[visits.page] = np.where(failed, self.n_failures_[visits.page] + 1, 0)
         given_up = visits.gone | (self.n_failures_[visits.page] >= self.n_tries)
         self._answered(visits.page[visits.came], at, visits.changed[visits.came])
@@ -130,7 +136,7 @@ class NutchAdaptive(Policy):
         self.interval_[gone] = interval_when_gone(self.interval_[gone], self.hard_maximum_days * SECONDS_PER_DAY)
         self.due_[gone] = at + self.interval_[gone]
 
-    def _answered(self, page: Ints, at: float, changed: NDArray[np.int8]) -> None:
+    def _answered(self, page: Ints, at: float, changed: Ints8) -> None:
         self.interval_[page], self.modified_[page], self.due_[page] = next_interval(
             self.interval_[page],
             self.modified_[page],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from recrawl.policies.base import Floats, Ints, Visits
+from recrawl.core.arrays import Floats, Ints
 from recrawl.policies.pairs import PairTable
+from recrawl.world.pages import Visits
 
 MAX_SHARERS = 200  #: a link that more pages of a site show at once is navigation, and is not compared
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from recrawl.policies.base import Flags, Floats, Ints
-
-EMPTY = -1
+from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.hashtable import EMPTY, grown, room_for, slot
 
 
 class PairTable:
@@ -56,24 +55,12 @@ class PairTable:
 
     def reserve(self, more: int) -> None:
         """Make room for so many further pairs."""
-        if 2 * (self.size + more) <= len(self.keys):
-            return
-        old = (self.keys, self.value, self.cycle)
-        size = len(self.keys)
-        while size < 2 * (self.size + more):
-            size *= 2
-        self.keys, self.value, self.cycle = np.full(size, EMPTY, np.int64), np.zeros(size), np.zeros(size, np.int32)
-        _move(*old, self.keys, self.value, self.cycle)
-
-
-@njit(cache=True)
-def slot(keys, key):  # type: ignore[no-untyped-def]
-    """Where a key is, or the free place where it belongs."""
-    mask = len(keys) - 1
-    at = (key * np.int64(-7046029254386353131) >> np.int64(20)) & mask
-    while keys[at] != EMPTY and keys[at] != key:
-        at = (at + 1) & mask
-    return at
+        size = room_for(self.size + more, len(self.keys))
+        if size > len(self.keys):
+            self.keys, old, new = grown(self.keys, size)
+            values, cycles = self.value[old], self.cycle[old]
+            self.value, self.cycle = np.zeros(size), np.zeros(size, np.int32)
+            self.value[new], self.cycle[new] = values, cycles
 
 
 @njit(cache=True)
@@ -93,11 +80,3 @@ def _set(keys, values, cycles, one, other, value, n_pages, now):  # type: ignore
         added += keys[at] == EMPTY
         keys[at], values[at], cycles[at] = low * n_pages + high, value[i], now
     return added
-
-
-@njit(cache=True)
-def _move(old_keys, old_values, old_cycles, keys, values, cycles):  # type: ignore[no-untyped-def]
-    for i in range(len(old_keys)):
-        if old_keys[i] != EMPTY:
-            at = slot(keys, old_keys[i])
-            keys[at], values[at], cycles[at] = old_keys[i], old_values[i], old_cycles[i]

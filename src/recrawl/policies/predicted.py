@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recrawl.panel import BASE, Panel
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits, microseconds
+from recrawl.core.arrays import Flags, Floats, Floats32, Ints
+from recrawl.core.times import microseconds
+from recrawl.insight.targets import HasNewLinks, LinkChangeRate, NewLinkCount, Target
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
-from recrawl.targets import HasNewLinks, LinkChangeRate, NewLinkCount, Target
+from recrawl.world.pages import Need, Pages, Visits
+from recrawl.world.panel import BASE, Panel
 
 # Features and learners are imported where they are used: they are heavy, and only those who predict need them.
 if TYPE_CHECKING:
-    from recrawl.features import Features, Known
+    from recrawl.insight.features import FeatureInputs, Features
 
-Column = NDArray[np.float32]
+
+class Cycle(NamedTuple):
+    """What the visits of a cycle showed: one entry per page, NaN where it was not seen."""
+
+    at: int  # microseconds
+    n_new: Floats32
+    n_links: Floats32
+    changed: Floats32
 
 
 class PredictedCount(Policy):
@@ -34,7 +48,7 @@ class PredictedCount(Policy):
 
     name: ClassVar[str] = "predicted-count"
     paper: ClassVar[str | None] = "NNL"
-    needs_related: ClassVar[bool] = True
+    needs = frozenset({Need.RELATED})
     target: ClassVar[Target] = NewLinkCount("all")
     words: ClassVar[str] = "{score:.1f} new links predicted"
 
@@ -52,24 +66,23 @@ class PredictedCount(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
-        from recrawl.features import preset
+        from recrawl.insight.features import preset
 
         self.columns_: Features = preset(self.features, self.target)
-        self.past_: deque[tuple[int, Column, Column, Column]] = deque(maxlen=self.rounds)
+        self.past_: deque[Cycle] = deque(maxlen=self.rounds)
         self.related_, self.site_, self.n_pages_ = pages.related, pages.site, len(pages)
         self.model_: Any = None
+        self.to_fit_: tuple[Cycle, ...] | None = None  # what the present model is to be fitted to, once it is needed
+        self.has_model_ = False
         self.cycle_ = 0
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest prediction first."""
-        known = self.known() if len(self.past_) > 1 and len(pages) else None
-        due = self.cycle_ > self.bootstrap and (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
-        if known is not None and self.cycle_ > self.bootstrap and (self.model_ is None or due):
-            self.fit(known)
-        waited = pages.age_hours(now)
-        if known is None or self.model_ is None:
+        waited, model = pages.age_hours(now), self.model()
+        if model is None or not len(pages):
             return take(waited, pages, budget, reason="waited {hours:.0f} h", detail={"hours": waited})
-        score = self.score(known.matrix(self.columns_, known.panel.shape[1]))
+        known = self.known(self.past_)
+        score = self.score(model, known.matrix(self.columns_, known.panel.shape[1]))
         expected = np.maximum(score, 0.0) if self.target.kind == "number" else None
         return take(
             score,
@@ -82,13 +95,19 @@ class PredictedCount(Policy):
             expected=expected,
         )
 
-    def known(self) -> Known:
-        """What was seen in the last cycles, as a panel."""
-        from recrawl.features import Known
+    def model(self) -> Any:
+        """The present model. Fitted when it is first asked for: most cycles of a long past never need one."""
+        if self.to_fit_ is not None:
+            self.model_, self.to_fit_ = self.fit(self.known(self.to_fit_)) or self.model_, None
+        return self.model_
+
+    def known(self, past: Sequence[Cycle]) -> FeatureInputs:
+        """What was seen in some cycles, as a panel."""
+        from recrawl.insight.features import FeatureInputs
 
         n = self.n_pages_
-        new, links, changed = (np.column_stack([entry[i] for entry in self.past_]) for i in (1, 2, 3))
-        times = np.array([entry[0] for entry in self.past_], np.int64).view("datetime64[us]")
+        new, links, changed = (np.column_stack([cycle[i] for cycle in past]) for i in (1, 2, 3))
+        times = np.array([cycle.at for cycle in past], np.int64).view("datetime64[us]")
         nothing = np.full(new.shape, np.nan, np.float32)
         panel = Panel(
             page=np.arange(n),
@@ -100,33 +119,34 @@ class PredictedCount(Policy):
             content_changed=changed,
             base={name: links if name == "n_internal" else nothing for name in BASE},
         )
-        return Known(panel, self.related_, site=self.site_)
+        return FeatureInputs(panel, self.related_, site=self.site_)
 
-    def fit(self, known: Known) -> None:
-        """Learn from all cycles of the panel; the last model stays where there is nothing to learn from."""
-        from recrawl.features.sets import n_anchors
+    def fit(self, known: FeatureInputs) -> Any:
+        """A model of all cycles of the panel; None where there is nothing to learn from."""
+        from recrawl.insight.features.sets import n_anchors
         from recrawl.models.learners import named
         from recrawl.models.rows import pooled
 
         x, y = pooled(known, self.target, self.columns_, range(1, known.panel.shape[1]), self.seed)
-        if len(y):
-            learner, anchors = named(self.learner), n_anchors(self.columns_)
-            self.model_ = learner.for_columns(anchors, self.target.kind, "all", seed=self.seed, n_jobs=1).fit(x, y)
+        if not len(y):
+            return None
+        learner, anchors = named(self.learner), n_anchors(self.columns_)
+        return learner.for_columns(anchors, self.target.kind, "all", seed=self.seed, n_jobs=1).fit(x, y)
 
-    def score(self, x: NDArray[np.float32]) -> Floats:
+    def score(self, model: Any, x: Floats32) -> Floats:
         """What the model says, one number a page."""
-        return np.asarray(self.model_.predict(x), np.float64)
+        return np.asarray(model.predict(x), np.float64)
 
     def observe(self, visits: Visits) -> None:
         """Add a cycle to the panel."""
 
-        def column(values: Ints | NDArray[Any], of: NDArray[np.bool_]) -> Column:
+        def column(values: Ints | NDArray[Any], of: Flags) -> Floats32:
             filled = np.full(self.n_pages_, np.nan, np.float32)
             filled[visits.page[of]] = values[of]
             return filled
 
         self.past_.append(
-            (
+            Cycle(
                 microseconds(visits.at),
                 column(visits.n_new_since, visits.n_new_since >= 0),
                 column(visits.shown.sizes, visits.answered),
@@ -134,6 +154,14 @@ class PredictedCount(Policy):
             )
         )
         self.cycle_ += 1
+        is_turn = (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
+        is_due = self.cycle_ > self.bootstrap and (is_turn or visits.memo is None or not self.has_model_)
+        if is_due and len(self.past_) > 1 and self.n_pages_ and self._is_enough():
+            self.to_fit_, self.has_model_ = tuple(self.past_), True
+
+    def _is_enough(self) -> bool:
+        """Whether any page was compared with an earlier copy after the first of the cycles."""
+        return any(bool((~np.isnan(cycle.n_new)).any()) for cycle in islice(self.past_, 1, None))
 
 
 class PredictedProbability(PredictedCount):
@@ -147,9 +175,9 @@ class PredictedProbability(PredictedCount):
     target: ClassVar[Target] = HasNewLinks("all")
     words: ClassVar[str] = "{score:.0%} likely to have new links"
 
-    def score(self, x: NDArray[np.float32]) -> Floats:
+    def score(self, model: Any, x: Floats32) -> Floats:
         """The probability of any."""
-        return np.asarray(self.model_.predict_proba(x)[:, 1], np.float64)
+        return np.asarray(model.predict_proba(x)[:, 1], np.float64)
 
 
 class PredictedPresence(PredictedProbability):
@@ -162,9 +190,9 @@ class PredictedPresence(PredictedProbability):
     paper: ClassVar[str | None] = "NL"
     words: ClassVar[str] = "new links predicted: {score:.0f} (1 yes, 0 no)"
 
-    def score(self, x: NDArray[np.float32]) -> Floats:
+    def score(self, model: Any, x: Floats32) -> Floats:
         """1 or 0."""
-        return np.asarray(self.model_.predict(x), np.float64)
+        return np.asarray(model.predict(x), np.float64)
 
 
 class PredictedRate(PredictedCount):
@@ -187,4 +215,4 @@ class PredictedRate(PredictedCount):
         retrain: int = 24,
         seed: int = 0,
     ) -> None:
-        super().__init__(learner, features, rounds, bootstrap, retrain, seed)
+        super().__init__(learner, features, rounds=rounds, bootstrap=bootstrap, retrain=retrain, seed=seed)

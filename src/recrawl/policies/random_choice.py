@@ -7,8 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Pages, Policy
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.world.pages import Pages, Visits
 
 
 class RandomChoice(Policy):
@@ -26,10 +29,16 @@ class RandomChoice(Policy):
         self.seed = seed
 
     def start(self, pages: Pages) -> None:
-        """Begin the draws anew."""
-        self.lots_ = np.random.default_rng(self.seed)
+        """Start the draws again."""
+        self.n_cycles_ = 0
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest lots."""
-        lot = self.lots_.random(len(pages))
+        # One stream of numbers, read from where this cycle's begin: asked twice, the draw is the same.
+        stream = np.random.PCG64(self.seed).advance(max(self.n_cycles_ - 1, 0) * len(pages))
+        lot = np.random.Generator(stream).random(len(pages))
         return take(lot, pages, budget, reason="drew lot {lot:.4f}", detail={"lot": lot})
+
+    def observe(self, visits: Visits) -> None:
+        """The next cycle draws other lots."""
+        self.n_cycles_ += 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.policies.base import Floats
+from recrawl.core.arrays import Floats
 
 
 def ranked(*keys: NDArray[Any]) -> Floats:

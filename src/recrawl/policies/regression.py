@@ -6,23 +6,58 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from recrawl.policies.base import Budget, Choice, Floats, Ints, Pages, Policy, Visits
+from recrawl.core.arrays import Floats, Ints
+from recrawl.policies.base import TOP_OVERLAPS, Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.overlap import Overlap
 from recrawl.policies.select import take
 from recrawl.policies.window import Window
+from recrawl.world.pages import Pages, Visits
 
 N_PAGE_FEATURES = 4  #: avg, std, age, avg · age
 N_FEATURES = N_PAGE_FEATURES + 24 + 7
-# Where every page was visited in every cycle, age hardly varies, and mean and mean · age tell nearly the same. What chance makes
-# of that must not be stretched to a page that waits for another time.
+# Where every page was visited in every cycle, age hardly varies, and mean and mean · age are nearly the same. Chance
+# differences between them must not be extrapolated to a page that waited for another time.
 #: A column that varies by less than this share of its mean has no weight.
 NEARLY_CONSTANT = 1e-2
 #: Nor has a direction whose eigenvalue is below this share of the greatest.
 NEARLY_DEPENDENT = 1e-6
+
+
+class Examples(NamedTuple):
+    """The visits of a cycle to learn from."""
+
+    features: Floats  # [visit, page feature], as the pages were known before
+    n_new: Ints
+    at: datetime
+
+
+class LinearLearner(Protocol):
+    """Learns a linear combination of the features from the cycles of the past."""
+
+    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+        """Whether there is anything to learn from."""
+
+    def fit(self, cycles: Sequence[Examples]) -> Linear:
+        """What was learnt."""
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Ordinary least squares from sums by cycle: a fit takes no longer for five hundred visits per cycle than for one."""
+
+    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+        """Whether there was any visit."""
+        return any(len(cycle.n_new) for cycle in cycles)
+
+    def fit(self, cycles: Sequence[Examples]) -> Linear:
+        """The weights for all visits of these cycles."""
+        return Linear.fit([Sums.of(cycle) for cycle in cycles if len(cycle.n_new)])
 
 
 class Regression(Policy):
@@ -30,15 +65,20 @@ class Regression(Policy):
 
     Features: mean and deviation of the new links over the last `window` cycles, hours since the last visit, mean times hours, hour
     of the day and day of the week (UTC, one column each). For the first `bootstrap` cycles the pages with the highest average are
-    visited; from then on the regression is fitted anew every `retrain` cycles to all visits within the window. `above`: pages whose
-    overlap exceeds it are not visited together; `memory`: cycles after which an overlap is forgotten (None: never). Pages not yet
-    re-visited come first. `fill`: use up a budget that is greater than the number of pages that do not overlap.
+    visited; from then on the regression is fitted again every `retrain` cycles to all visits within the window, and at once after
+    visits that it did not choose itself. `above`: pages whose overlap exceeds it are not visited together; `memory`: cycles after
+    which an overlap is forgotten (None: never). Pages not yet re-visited come first. `fill`: use up a budget that is greater than
+    the number of pages that do not overlap. `learner`: how weights are learnt, by default `LeastSquares`.
+
+    >>> Regression(window=28)
+    Regression(window=28)
 
     References: REG of Pham, Santos and Freire (2018), Algorithms 1 and 2, section 4.2.
     """
 
     name: ClassVar[str] = "regression"
     paper: ClassVar[str | None] = "REG"
+    components: ClassVar[dict[str, type]] = {"learner": LeastSquares}
 
     def __init__(
         self,
@@ -48,35 +88,35 @@ class Regression(Policy):
         above: float = 0.7,
         memory: int | None = None,
         fill: bool = True,
+        learner: LinearLearner | None = None,
     ) -> None:
         self.window, self.bootstrap, self.retrain = window, bootstrap, retrain
         self.above, self.memory, self.fill = above, memory, fill
+        self.learner: LinearLearner = self._component("learner", learner, {})
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
         self.past_ = Window(len(pages), self.window)
         self.overlap_ = Overlap(pages.site, self.memory)
-        self.examples_: deque[tuple[Floats, Ints, datetime]] = deque(maxlen=self.window)
+        self.examples_: deque[Examples] = deque(maxlen=self.window)
+        self.to_fit_: tuple[Examples, ...] | None = None  # what the present model is to be fitted to, once it is needed
+        self.has_model_ = False
         self.model_: Linear | None = None
         self.cycle_ = 0
 
-    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        """The highest prediction first, none that overlaps with one already picked."""
-        return self.pick(pages, budget, now)
+    @property
+    def is_settled(self) -> bool:
+        """Whether the regression chooses, no longer the averages alone."""
+        return self.cycle_ > self.bootstrap
 
-    def pick(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        """Algorithm 2."""
-        if self.cycle_ > self.bootstrap and (
-            self.model_ is None or (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
-        ):
-            self.fit()
-        age = pages.age_hours(now)
-        mean = self.past_.mean
-        if self.model_ is None:
-            score, reason = mean, "{mean:.1f} new links a visit so far"
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """Algorithm 2: the highest prediction first, none that overlaps with one already picked."""
+        age, mean, model = pages.age_hours(now), self.past_.mean, self.model()
+        if model is None:
+            score, reason = mean, "{mean:.1f} new links per visit so far"
         else:
-            score = self.model_.predict(features(mean, self.past_.std, age), now)
-            reason = "{mean:.1f} new links a visit so far, last visit {age:.0f} h ago"
+            score = model.predict(features(mean, self.past_.std, age), now)
+            reason = "{mean:.1f} new links per visit so far, last visit {age:.0f} h ago"
         return take(
             score,
             pages,
@@ -86,25 +126,36 @@ class Regression(Policy):
             above=self.above,
             fill=self.fill,
             reason=reason,
-            detail={"score": score, "mean": mean, "age": age},
+            detail={"mean": mean, "age": age},
             expected=np.maximum(score, 0.0),
         )
 
-    def fit(self) -> None:
-        """Learn from all visits within the window."""
-        used = [Sums.of(x, y, at) for x, y, at in self.examples_ if len(y)]
-        if used:
-            self.model_ = Linear.fit(used)
+    def taught_by(self, learner: LinearLearner) -> Regression:
+        """The same settings with another learner."""
+        return Regression(**{**self.settings(), "learner": learner})
+
+    def model(self) -> Linear | None:
+        """The present model. Fitted when it is first asked for: most cycles of a long past never need one."""
+        if self.to_fit_ is not None:
+            self.model_, self.to_fit_ = self.learner.fit(self.to_fit_), None
+        return self.model_
 
     def observe(self, visits: Visits) -> None:
         """Keep the visits to learn from, as their pages were known before."""
         counts = visits.answered & ~visits.is_first & (self.past_.n[visits.page] > 0)
         page = visits.page[counts]
         x = features(self.past_.mean[page], self.past_.std[page], visits.age_hours[counts])
-        self.examples_.append((x, visits.n_new[counts], visits.at))
+        self.examples_.append(Examples(x, visits.n_new[counts], visits.at))
         self.past_.observe(visits)
         self.overlap_.observe(visits)
         self.cycle_ += 1
+        is_turn = (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
+        is_due = is_turn or visits.memo is None or not self.has_model_
+        if self.is_settled and is_due and self.learner.is_enough(self.examples_):
+            self.to_fit_, self.has_model_ = tuple(self.examples_), True
+
+    def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
+        return tuple(self.overlap_.of(page)[:TOP_OVERLAPS])
 
 
 def features(mean: Floats, std: Floats, age: Floats) -> Floats:
@@ -119,7 +170,7 @@ def clock(at: datetime) -> tuple[int, int]:
     return utc.hour, utc.weekday()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sums:
     """All that least squares needs of the visits of a cycle: they share hour and weekday, so their sums are enough."""
 
@@ -132,10 +183,18 @@ class Sums:
     xy: Floats
 
     @classmethod
-    def of(cls, x: Floats, y: Ints, at: datetime) -> Sums:
+    def of(cls, examples: Examples) -> Sums:
         """The sums over visits with these page features and numbers of new links."""
-        hour, day = clock(at)
-        return cls(hour, day, len(y), x.sum(axis=0), x.T @ x, float(y.sum()), x.T @ y.astype(np.float64))
+        x, y, (hour, day) = examples.features, examples.n_new, clock(examples.at)
+        return cls(
+            hour=hour,
+            day=day,
+            n=len(y),
+            x=x.sum(axis=0),
+            xx=x.T @ x,
+            y=float(y.sum()),
+            xy=x.T @ y.astype(np.float64),
+        )
 
 
 class Linear:

@@ -6,16 +6,19 @@ from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.policies.base import Budget, Choice, Flags, Floats, Ints, Pages, Policy, Visits
+from recrawl.core.arrays import Flags, Floats, Ints, Ints8
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.due import AT_ONCE, seconds, take_due
 from recrawl.policies.weights import weights_for
+from recrawl.world.pages import Pages, Visits
 
 
 def next_interval(
     interval: Ints,
-    changed: NDArray[np.int8],
+    changed: Ints8,
     *,
     grow: float = 0.5,
     shrink: float = 0.5,

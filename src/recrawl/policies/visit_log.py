@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from recrawl.policies.base import Ints
+from recrawl.core.arrays import Ints
 
 
 class VisitLog:

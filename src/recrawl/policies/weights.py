@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.policies.base import Floats, Pages
+from recrawl.core.arrays import Floats
+from recrawl.world.pages import Pages
 
 
 def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:

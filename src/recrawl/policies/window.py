@@ -6,7 +6,8 @@ from collections import deque
 
 import numpy as np
 
-from recrawl.policies.base import Floats, Ints, Visits
+from recrawl.core.arrays import Floats, Ints
+from recrawl.world.pages import Visits
 
 
 class Window:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from recrawl.policies.base import Budget, Choice, Pages, Visits
+from recrawl.policies.base import TOP_OVERLAPS
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.overlap import Overlap
 from recrawl.policies.select import take
 from recrawl.policies.windowed_outdegree import WindowedOutdegree
+from recrawl.world.pages import Pages, Visits
 
 
 class WindowedClique(WindowedOutdegree):
@@ -52,3 +55,6 @@ class WindowedClique(WindowedOutdegree):
         """Add to the averages, and compare the pages with each other."""
         super().observe(visits)
         self.overlap_.observe(visits)
+
+    def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
+        return tuple(self.overlap_.of(page)[:TOP_OVERLAPS])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from recrawl.policies.base import Budget, Choice, Pages, Policy, Visits
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.window import Window
+from recrawl.world.pages import Pages, Visits
 
 
 class WindowedOutdegree(Policy):

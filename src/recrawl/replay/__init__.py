@@ -1,7 +1,7 @@
 """The same policies over a recorded past."""
 
 from recrawl.replay.compare import Comparison, against, compare
-from recrawl.replay.many import ReplayError, replay_many
+from recrawl.replay.many import replay_many
 from recrawl.replay.past import past
 from recrawl.replay.run import Row, replay
 from recrawl.replay.runs import Replayed
@@ -9,7 +9,6 @@ from recrawl.replay.summary import Summary, coverage_over_time, summarise
 
 __all__ = [
     "Comparison",
-    "ReplayError",
     "Replayed",
     "Row",
     "Summary",

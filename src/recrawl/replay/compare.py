@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.policies.base import Floats
+from recrawl.core.arrays import Floats
 from recrawl.replay.run import Row
 from recrawl.replay.runs import Replayed
 from recrawl.replay.summary import column

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from recrawl.core.arrays import Floats, Ints
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.models.relevance import Relevance
-from recrawl.policies.base import Floats, Ints
-from recrawl.world import World
+from recrawl.world.recorded import World
 
 
 def focused(history: History, world: World, above: float = 0.5, model: Relevance | None = None) -> World:

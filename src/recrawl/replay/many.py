@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from recrawl.errors import RecrawlError
-from recrawl.policies.base import Budget, Policy
+from recrawl.core.workers import Workers, cores
+from recrawl.errors import ReplayError
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.replay.run import Row
 from recrawl.replay.runs import Replayed, Run, fingerprint
 from recrawl.replay.stored import Shelf
-from recrawl.world import World
+from recrawl.world.recorded import World
 
 OnCycles = Callable[[int, int], None]  #: cycles finished so far, and all that are to be run
 WORTH_PROCESSES = 10_000  #: cycles in all; below that starting a process takes longer than it saves
 _PATIENCE = 0.1  # seconds between two signs of life
-
-
-class ReplayError(RecrawlError):
-    """A replay could not be finished."""
 
 
 def replay_many(
@@ -64,7 +61,7 @@ def replay_many(
 
 
 def _worth(n_cycles: int) -> int:
-    return (os.cpu_count() or 1) if n_cycles >= WORTH_PROCESSES else 1
+    return cores() if n_cycles >= WORTH_PROCESSES else 1
 
 
 @dataclass(frozen=True)
@@ -101,38 +98,29 @@ def _kept(run: Run, world: World, shelf: Shelf | None, on_cycle: Callable[[], No
 
 
 def _in_workers(job: _Job, n_workers: int) -> dict[int, list[Row]]:
-    context = get_context("spawn")  # the table engine's threads do not survive a fork
-    done = context.RawArray("q", len(job.runs))  # cycles of each run; only the process that runs it writes there
-    with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
+    done = get_context("spawn").RawArray("q", len(job.runs))  # cycles of each run; only the process that runs it writes there
+    with tempfile.TemporaryDirectory(prefix="recrawl-") as folder, ExitStack() as started:
         job.world.save(Path(folder))
-        # A pool of one process each: when one dies it is known whose it was.
-        pools = [
-            ProcessPoolExecutor(1, context, initializer=_start_worker, initargs=(folder, done, job.shelf))
-            for _ in range(n_workers)
+        # One process each: when one dies it is known whose it was.
+        workers = [
+            started.enter_context(Workers(1, _start_worker, folder, done, job.shelf)) for _ in range(n_workers)
         ]
-        try:
-            return _shared_out(job, pools, done)
-        except BaseException:
-            _kill(pools)
-            raise
-        finally:
-            for pool in pools:
-                pool.shutdown(cancel_futures=True)
+        return _shared_out(job, workers, done)
 
 
-def _shared_out(job: _Job, pools: list[ProcessPoolExecutor], done: Any) -> dict[int, list[Row]]:
+def _shared_out(job: _Job, workers: list[Workers], done: Any) -> dict[int, list[Row]]:
     finished: dict[int, list[Row]] = {}
-    waiting, idle = list(reversed(job.waiting)), list(pools)
-    running: dict[Future[list[Row]], tuple[int, ProcessPoolExecutor]] = {}
+    waiting, idle = list(reversed(job.waiting)), list(workers)
+    running: dict[Future[list[Row]], tuple[int, Workers]] = {}
     while waiting or running:
         while waiting and idle:
-            i, pool = waiting.pop(), idle.pop()
-            running[pool.submit(_work, i, job.runs[i])] = (i, pool)
+            i, worker = waiting.pop(), idle.pop()
+            running[worker.submit(_work, i, job.runs[i])] = (i, worker)
         ended, _ = wait(running, _PATIENCE, FIRST_COMPLETED)
         for future in ended:
-            i, pool = running.pop(future)
+            i, worker = running.pop(future)
             finished[i] = _result(future, job, i)
-            idle.append(pool)
+            idle.append(worker)
         job.on_cycles(sum(done), job.n_cycles)
     return finished
 
@@ -149,26 +137,11 @@ def _result(future: Future[list[Row]], job: _Job, i: int) -> list[Row]:
         ) from error
 
 
-def _kill(pools: list[ProcessPoolExecutor]) -> None:
-    for pool in pools:
-        for process in list((pool._processes or {}).values()):  # nobody wants to wait for the runs they are at
-            process.kill()
-
-
 _worker: dict[str, Any] = {}
 
 
 def _start_worker(folder: str, done: Any, shelf: Shelf | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one will end it
-    Thread(target=_leave_with_parent, daemon=True).start()
     _worker.update(world=World.load(Path(folder)), done=done, shelf=shelf)
-
-
-def _leave_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(i: int, run: Run) -> list[Row]:

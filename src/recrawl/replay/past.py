@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from recrawl.change import Notion
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.history.schema import VISITS
-from recrawl.world import World, record
+from recrawl.insight.world_related import with_related
+from recrawl.world.change import Notion
+from recrawl.world.recorded import World
+from recrawl.world.recording import record
 
 MIN_CYCLES = 2  #: after cycle 0: one to learn from, one to choose for
 
@@ -36,7 +38,9 @@ def past(
     used = _Since(history, since) if since else history
     if not used.slim_timeline.n_visits:
         raise NotEnoughData(f"the history holds no visits{_span(since, history.until)}, so there is nothing to replay")
-    world = record(used, every, n_related=n_related, with_words=with_words, notion=notion)
+    world = record(used, every, with_words=with_words, notion=notion)
+    if n_related:
+        world = with_related(world, used, every, n_related)
     if world.n_cycles < MIN_CYCLES:
         cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
         raise NotEnoughData(

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.discovery import Crawler, Found
-from recrawl.policies.base import Budget, Ints, Policy, moment
-from recrawl.world import World
+from recrawl.core.arrays import Ints
+from recrawl.core.times import moment
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.world.crawler import Crawler, Found
+from recrawl.world.recorded import World
 
 Row = dict[str, Any]
 SOON = 4  #: cycles in which a link is found soon
@@ -25,9 +28,8 @@ def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> I
     sees every page that was recorded, and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
     8). They have no rows, and what they show is known to all.
     """
-    crawler = Crawler(world, policy.needs_updates)
+    crawler = Crawler(world, policy.needs)
     policy.start(crawler.pages)
-    crawler.foretell(policy)
     policy.observe(crawler.first.visits)
     for _ in range(min(observed, world.n_cycles)):
         policy.observe(crawler.visit_recorded().visits)
@@ -37,7 +39,7 @@ def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> I
         now = moment(int(world.time[cycle]))
         choice = policy.choose(crawler.pages, budget, now)
         chosen = time.perf_counter()
-        found = crawler.visit(choice.page)
+        found = crawler.visit(choice.page, choice.memo)
         seen = time.perf_counter()
         policy.observe(found.visits)
         seconds = (chosen - started) + (time.perf_counter() - seen)

@@ -13,9 +13,11 @@ import pyarrow as pa
 import xxhash
 from scipy import sparse
 
-from recrawl.policies.base import Budget, Policy
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
 from recrawl.replay.run import Row, replay
-from recrawl.world import World
+from recrawl.world.pages import Need
+from recrawl.world.recorded import World
 
 ROWS = 2  #: what a row holds: kept runs with other rows are replayed again
 
@@ -55,7 +57,14 @@ class Run:
     def replayed(self, rows: list[Row]) -> Replayed:
         """The finished run."""
         policy = self.policy
-        return Replayed(policy.name, policy.paper, policy.sees_future, settings(policy), self.budget.pages, rows)
+        return Replayed(
+            policy=policy.name,
+            paper=policy.paper,
+            sees_future=Need.FUTURE in policy.needs,
+            settings=settings(policy),
+            budget=self.budget.pages,
+            rows=rows,
+        )
 
     def describe(self) -> dict[str, Any]:
         """All that its outcome depends on, besides the world."""
@@ -65,13 +74,13 @@ class Run:
 
 
 def settings(policy: Policy) -> dict[str, Any]:
-    """What the policy's constructor remembered, as plain values; what it has learnt (``name_``) is left out.
+    """What the policy's constructor remembered, as plain values.
 
     >>> from recrawl.policies import Bandit
     >>> settings(Bandit(window=28))["window"]
     28
     """
-    return {name: plain(value) for name, value in sorted(vars(policy).items()) if not name.endswith("_")}
+    return {name: plain(value) for name, value in policy.settings().items()}
 
 
 def plain(value: Any) -> Any:

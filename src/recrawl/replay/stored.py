@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import orjson
 import xxhash
 
 from recrawl import __version__
+from recrawl.core.files import write_bytes
 from recrawl.errors import RecrawlError
 from recrawl.replay.run import Row
 from recrawl.replay.runs import Run
@@ -59,17 +59,10 @@ class Shelf:
         timeless = run.replayed(rows).timeless_rows()
         body = b"\n".join([self._head(run), *map(orjson.dumps, timeless)])
         end = {"digest": xxhash.xxh3_128_hexdigest(body), "seconds": [row["seconds"] for row in rows]}
-        target = self.path(run)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with draft.open("wb") as file:
-                file.write(body + b"\n" + orjson.dumps(end) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
+            write_bytes(self.path(run), body + b"\n" + orjson.dumps(end) + b"\n")
         except OSError as error:
-            draft.unlink(missing_ok=True)
             raise RecrawlError(f"cannot keep a finished run in {self.folder}: {error.strerror or error}") from error
 
     def _head(self, run: Run) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.policies.base import Floats, Ints
+from recrawl.core.arrays import Floats, Ints
 from recrawl.replay.run import AGE_HOURS, Row
 from recrawl.replay.runs import Replayed
 

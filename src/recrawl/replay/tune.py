@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from recrawl.core.times import moment
 from recrawl.errors import RecrawlError
-from recrawl.plan.default import FALLBACK
-from recrawl.policies import named, settings_of
-from recrawl.policies.base import Budget, moment
+from recrawl.policies import DEFAULT, named
+from recrawl.policies.budget import Budget
+from recrawl.policies.registry import policy_class
 from recrawl.replay.compare import Comparison, compare
 from recrawl.replay.many import OnCycles, replay_many
 from recrawl.replay.runs import Replayed, plain
 from recrawl.replay.summary import summarise
-from recrawl.world import World
+from recrawl.world.pages import Need
+from recrawl.world.recorded import World
 
 Candidate = tuple[str, dict[str, Any]]  #: a policy and settings that are not its default
-DEFAULT = FALLBACK  #: what plans are made by without a recommendation
 #: Quick ones of every kind; round-robin first, since everything is measured against it.
 CANDIDATES: tuple[Candidate, ...] = (
     ("round-robin", {}),
@@ -40,7 +41,7 @@ def told(run: Replayed) -> str:
     >>> told(Replayed("expected-harvest", None, False, {"favour": "freshness", "explore": 0.25}, 6, []))
     'expected-harvest (favour freshness)'
     """
-    defaults = settings_of(type(named(run.policy)))
+    defaults = policy_class(run.policy).default_settings()
     own = [
         f"{name} {value}"
         for name, value in run.settings.items()
@@ -98,7 +99,7 @@ def tune(
     """
     asked = [(one, {}) if isinstance(one, str) else one for one in candidates]
     policies = [named(name, **{"window": window, "seed": seed} | own) for name, own in asked]
-    policies = [policy for policy in policies if not policy.sees_future]  # nobody could plan by it
+    policies = [policy for policy in policies if Need.FUTURE not in policy.needs]  # nobody could plan by it
     if not policies:
         names = ", ".join(name for name, _ in asked)
         raise RecrawlError(f"{names}: knows the future, so it cannot be recommended. Name other policies")

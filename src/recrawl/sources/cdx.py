@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from recrawl.errors import BadRecord
-from recrawl.visits import Visit, parse_at
+from recrawl.web.visit import Visit, parse_at
 
 #: The letters of a CDX header that are used here.
 LETTERS = {"b": "timestamp", "a": "url", "m": "mime", "s": "status", "k": "digest"}

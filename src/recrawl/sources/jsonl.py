@@ -9,7 +9,7 @@ from datetime import datetime
 import orjson
 
 from recrawl.errors import BadRecord
-from recrawl.visits import FIELDS, Visit, from_record
+from recrawl.web.visit import FIELDS, Visit, from_record
 
 KNOWN = FIELDS - {"base"}  #: what a record may hold; anything else is counted as unknown
 

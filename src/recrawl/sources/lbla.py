@@ -15,8 +15,8 @@ from io import BufferedReader
 
 from recrawl.errors import BadRecord, BadUrl
 from recrawl.sources.streams import text_lines
-from recrawl.urls import canonical, origin, page_id
-from recrawl.visits import Visit
+from recrawl.web.urls import canonical, origin, page_id
+from recrawl.web.visit import Visit
 
 #: When the ten crawls were made (the authors' code), oldest first.
 CRAWLS = tuple(

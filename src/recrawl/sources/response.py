@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from recrawl import parse
-from recrawl.visits import Outcome, Visit
+from recrawl.web import html as parse
+from recrawl.web.visit import Outcome, Visit
 
 
 def response_visit(

@@ -14,7 +14,7 @@ import orjson
 from recrawl.errors import BadRecord, BadSource
 from recrawl.sources.jsonl import KNOWN
 from recrawl.sources.streams import text_lines
-from recrawl.visits import Visit, from_record
+from recrawl.web.visit import Visit, from_record
 
 if TYPE_CHECKING:
     import pyarrow as pa

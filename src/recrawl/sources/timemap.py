@@ -18,7 +18,7 @@ import orjson
 
 from recrawl.errors import BadRecord
 from recrawl.sources.cdx import capture_time, payload_digest
-from recrawl.visits import Visit, parse_at
+from recrawl.web.visit import Visit, parse_at
 
 _URI = re.compile(r"\s*<([^<>]*)>")
 _PARAMETER = re.compile(r'\s*;\s*(?:([^\s=;,"<>]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"<>]*)))?)?', re.DOTALL)

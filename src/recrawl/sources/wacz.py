@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import BinaryIO, cast
 
 from recrawl.errors import BadRecord, BadSource
-from recrawl.parse import MAX_BODY
 from recrawl.sources import warc
-from recrawl.visits import Visit
+from recrawl.web.html import MAX_BODY
+from recrawl.web.visit import Visit
 
 _PART = 4096  # bytes copied at a time, at most those lost where an entry is damaged
 MAX_RATIO = 200  #: how many times its size an entry may unpack to; the WARC files in a WACZ are compressed already

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import BinaryIO
 
 from recrawl.errors import BadRecord, BadUrl
-from recrawl.parse import MAX_BODY
 from recrawl.sources.bodies import checked, decoded, too_large
 from recrawl.sources.framing import Record, Wanted, records
 from recrawl.sources.response import response_visit
-from recrawl.urls import canonical
-from recrawl.visits import Visit, parse_at
+from recrawl.web.html import MAX_BODY
+from recrawl.web.urls import canonical
+from recrawl.web.visit import Visit, parse_at
 
 WANTED = frozenset(("response", "resource", "revisit"))
 _STATUS = re.compile(r"HTTP/\S*\s+([0-9]{3})", re.IGNORECASE)

@@ -5,8 +5,8 @@
 """
 
 from recrawl.synth.records import html_pages, visits
-from recrawl.synth.settings import Activity, Settings
+from recrawl.synth.settings import Activity, SynthSettings
 from recrawl.synth.tables import batches
 from recrawl.synth.write import write_jsonl, write_warc
 
-__all__ = ["Activity", "Settings", "batches", "html_pages", "visits", "write_jsonl", "write_warc"]
+__all__ = ["Activity", "SynthSettings", "batches", "html_pages", "visits", "write_jsonl", "write_warc"]

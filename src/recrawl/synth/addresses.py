@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from recrawl.hashing_arrays import hash64_strings
-from recrawl.synth.chance import Ints, scatter
-from recrawl.synth.feeds import Feed
-from recrawl.synth.links import Links
+from recrawl.core.array_hashing import hash64_strings
+from recrawl.core.arrays import Flags, Ints
+from recrawl.synth.chance import scatter
+from recrawl.synth.feeds import ItemFeed
+from recrawl.synth.links import LinkSchedule
 from recrawl.synth.web import TOP_LEVEL_DOMAINS, Web
 from recrawl.synth.words import N_SYLLABLES, vocabulary, words
 
@@ -22,7 +22,7 @@ _PURPOSE_SLUG, _PURPOSE_STYLE, _PURPOSE_HOST, _PURPOSE_PREFIX = range(1, 5)
 class Addresses:
     """The URL of every link number, and the ids of those asked for so far."""
 
-    def __init__(self, web: Web, links: Links) -> None:
+    def __init__(self, web: Web, links: LinkSchedule) -> None:
         self.web, self.numbers = web, links.numbers
         self._origins = _origins(web, web.is_https)
         self._twins = _origins(web, ~web.is_https)
@@ -111,7 +111,7 @@ class Addresses:
         return self._slugs.take(pa.array((section * 7) % _SLUGS))
 
 
-def _origins(web: Web, is_https: NDArray[np.bool_]) -> pa.Array:
+def _origins(web: Web, is_https: Flags) -> pa.Array:
     """The front page of every host."""
     host = np.arange(web.n_hosts)
     names = words((host + scatter(np.array([web.settings.seed]), 0) % 10**6) % N_SYLLABLES**4, 4)
@@ -121,7 +121,7 @@ def _origins(web: Web, is_https: NDArray[np.bool_]) -> pa.Array:
     return _join(schemes, prefixes, names, ".", domains, "/")
 
 
-def _first_page_of_group(feed: Feed, web: Web) -> Ints:
+def _first_page_of_group(feed: ItemFeed, web: Web) -> Ints:
     section = np.zeros(len(feed.group_start) - 1, np.int64)
     section[feed.group] = web.section
     return section

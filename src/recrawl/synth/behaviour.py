@@ -23,13 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.synth.chance import Floats, Ints, shares, stream
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32
+from recrawl.synth.chance import shares, stream
 from recrawl.synth.rhythm import elapsed_weeks
-from recrawl.synth.settings import Activity, Settings
+from recrawl.synth.settings import Activity, SynthSettings
 from recrawl.synth.web import Web, latent, liveliness
-
-Counts = NDArray[np.int32]  # [page, round]
-Flags = NDArray[np.bool_]  # [page, round]
 
 _BURSTY_RATE, _BURSTY_VOLATILITY = 0.25, 0.7
 _SMALLEST = 0.7  # where the stretched exponential of m begins; it then counts as 1
@@ -45,12 +43,12 @@ _REGULAR_LIMIT = 0.9995  # a probability of 1 would be infinitely many occasions
 class Behaviour:
     """What happens on every page in every round; all arrays are [page, round]. Nothing is new in the first round."""
 
-    n_internal: Counts  # links gained
-    n_external: Counts
+    n_internal: Ints32  # links gained
+    n_external: Ints32
     pruned: Flags  # a fixed internal link went away
     text_changed: Flags
     status: NDArray[np.int16]
-    has_validators: NDArray[np.bool_]  # [page]
+    has_validators: Flags  # [page]
 
     @property
     def links_changed(self) -> Flags:
@@ -77,7 +75,7 @@ def simulate(web: Web) -> Behaviour:
     return Behaviour(n_internal, n_external, pruned, text_changed, status, has_validators)
 
 
-def link_counts(activity: Activity, regular: Floats, large: Floats, weeks: Floats, rng: np.random.Generator) -> Counts:
+def link_counts(activity: Activity, regular: Floats, large: Floats, weeks: Floats, rng: np.random.Generator) -> Ints32:
     """New links per page and round; `regular` and `large` only order the pages, `weeks` is the time each round took."""
     q, m = weekly_rates(activity, regular, large)
     q_round = np.minimum(_thinned(q[:, None], weeks), (q * m)[:, None] * weeks)
@@ -121,7 +119,7 @@ def _text_changes(gained: Flags, hidden: Floats, weeks: Floats, rng: np.random.G
     return np.asarray(rng.random(weeks.shape) < probability)
 
 
-def _statuses(settings: Settings, may_be_304: Flags, weeks: Floats, rng: np.random.Generator) -> NDArray[np.int16]:
+def _statuses(settings: SynthSettings, may_be_304: Flags, weeks: Floats, rng: np.random.Generator) -> NDArray[np.int16]:
     n_pages = len(weeks)
     status = np.full(weeks.shape, 200, np.int16)
     failed = rng.random(weeks.shape) < settings.failure_rate

@@ -5,10 +5,8 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from recrawl.core.arrays import Floats, Ints
 
 
 def stream(seed: int, name: str) -> np.random.Generator:

@@ -11,19 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.synth.behaviour import Counts
-from recrawl.synth.chance import Floats, Ints
+from recrawl.core.arrays import Floats, Ints, Ints32
 
 ENDLESS = np.int64(1) << 62
 
 
 @dataclass(frozen=True)
-class Feed:
+class ItemFeed:
     """Which items each page took in each round; items are numbered group after group."""
 
     group_start: Ints  # [group + 1] first item
     group: Ints  # [page]
-    taken: Counts  # [page, round] how many items
+    taken: Ints32  # [page, round] how many items
     first: Ints  # [page, round] first item taken, counted from the group's start
     length: Ints  # [page] items shown
     stock: Ints  # [page] items of the group before the first round; the page shows the last `length` of them
@@ -31,8 +30,8 @@ class Feed:
 
 
 def make_feed(
-    taken: Counts, group: Ints, length: Ints, rotating: Ints, sharing: float, rng: np.random.Generator
-) -> Feed:
+    taken: Ints32, group: Ints, length: Ints, rotating: Ints, sharing: float, rng: np.random.Generator
+) -> ItemFeed:
     """A feed from which every page takes what it is said to gain; each page in `rotating` gets a group of its own."""
     group = group.copy()
     group[rotating] = group.max() + 1 + np.arange(len(rotating))
@@ -52,10 +51,10 @@ def make_feed(
     period[rotating] = 2 * length[rotating] + taken[rotating].max(axis=1) + 1
     sizes = stock + published.sum(axis=1)
     sizes[group[rotating]] = np.minimum(sizes[group[rotating]], period[rotating])
-    return Feed(np.r_[0, np.cumsum(sizes)], group, taken, first, length, stock[group], period)
+    return ItemFeed(np.r_[0, np.cumsum(sizes)], group, taken, first, length, stock[group], period)
 
 
-def list_lengths(taken: Counts, rng: np.random.Generator) -> Ints:
+def list_lengths(taken: Ints32, rng: np.random.Generator) -> Ints:
     """How many items a page shows: none if it never gains any, else some multiple of what it gains."""
     typical: Floats = taken.sum(axis=1) / np.maximum((taken > 0).sum(axis=1), 1)
     lengths = 3 + typical * rng.lognormal(0.3, 0.5, len(taken))

@@ -11,11 +11,11 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from recrawl.core.arrays import Floats, Ints, Ints32
 from recrawl.synth.behaviour import Behaviour
-from recrawl.synth.chance import Floats, Ints, stream
-from recrawl.synth.feeds import Feed, list_lengths, make_feed
+from recrawl.synth.chance import stream
+from recrawl.synth.feeds import ItemFeed, list_lengths, make_feed
 from recrawl.synth.numbering import Numbers
 from recrawl.synth.web import Web
 
@@ -24,17 +24,17 @@ _LINKS_TO_RELATED, _LINKS_TO_ANY, _LINKS_TO_TWIN = 0.6, 0.15, 0.02  # of fixed e
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkSchedule:
     """All link lists, in a form from which any of them is quickly written down."""
 
     numbers: Numbers
-    internal: Feed
-    external: Feed
+    internal: ItemFeed
+    external: ItemFeed
     growth: Ints  # [page] 1: the lists never drop an item, else 0
     navigation: Ints  # [page] links from the front of the site's pool
     stretch: Ints  # [page] further links of the pool
     stretch_at: Ints  # [page] where they begin, counted from the end of the navigation
-    n_pruned: NDArray[np.int32]  # [page, round] links lost from the stretch so far
+    n_pruned: Ints32  # [page, round] links lost from the stretch so far
     fixed: Ints  # fixed external link numbers, page after page
     fixed_start: Ints  # [page + 1]
 
@@ -56,7 +56,7 @@ class Links:
         return out, starts, n_internal
 
 
-def make_links(web: Web, behaviour: Behaviour) -> Links:
+def make_links(web: Web, behaviour: Behaviour) -> LinkSchedule:
     """Lists that gain exactly the links the behaviour says, with the settings' mean length and external share."""
     settings, rng = web.settings, stream(web.settings.seed, "links")
     rotating = np.flatnonzero(rng.random(web.n_pages) < settings.rotating_rate)
@@ -75,7 +75,7 @@ def make_links(web: Web, behaviour: Behaviour) -> Links:
     numbers = Numbers.layout(web, site_most, int(feeds[0].group_start[-1]), int(feeds[1].group_start[-1]))
     navigation = np.minimum(np.minimum(wanted, _NAVIGATION), np.maximum(site_most // 2, 1)[web.site])
     fixed, fixed_start = _fixed_external(web, numbers, _fixed_lengths(mean_external, feeds[1], rng), rng)
-    return Links(
+    return LinkSchedule(
         numbers=numbers,
         internal=feeds[0],
         external=feeds[1],
@@ -89,7 +89,7 @@ def make_links(web: Web, behaviour: Behaviour) -> Links:
     )
 
 
-def _fixed_lengths(mean: float, feed: Feed, rng: np.random.Generator) -> Ints:
+def _fixed_lengths(mean: float, feed: ItemFeed, rng: np.random.Generator) -> Ints:
     """Log-normal numbers of fixed links that lift the mean of all links to `mean`."""
     missing = max(mean - feed.length.mean(), 0.1 * mean)
     drawn: Floats = rng.lognormal(0, 0.9, len(feed.length))
@@ -97,7 +97,7 @@ def _fixed_lengths(mean: float, feed: Feed, rng: np.random.Generator) -> Ints:
 
 
 def _fixed_external(web: Web, numbers: Numbers, wanted: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Links to sites of the same topic, to any page, to the site under the other scheme, and out of the collection."""
+    """LinkSchedule to sites of the same topic, to any page, to the site under the other scheme, and out of the collection."""
     page = np.repeat(np.arange(web.n_pages), wanted)
     kind = rng.random(len(page))
     by_topic = np.argsort(web.topic, kind="stable")
@@ -117,18 +117,18 @@ def _fixed_external(web: Web, numbers: Numbers, wanted: Ints, rng: np.random.Gen
     return pairs % numbers.end, np.searchsorted(pairs // numbers.end, np.arange(web.n_pages + 1))
 
 
-def _taken_so_far(feed: Feed, page: Ints, number: Ints) -> Ints:
+def _taken_so_far(feed: ItemFeed, page: Ints, number: Ints) -> Ints:
     return np.asarray(_sum_until(feed.taken, page, number))
 
 
-def _write_pool(out: Ints, starts: Ints, page: Ints, stretch: Ints, links: Links, numbers: Numbers) -> None:
+def _write_pool(out: Ints, starts: Ints, page: Ints, stretch: Ints, links: LinkSchedule, numbers: Numbers) -> None:
     site = numbers.site[page]
     n_pages = numbers.site_start[site + 1] - numbers.site_start[site]
     pool = (numbers.site_start[site], n_pages, numbers.extra_start[site], numbers.pool_size[site])
     _pool(out, starts, links.navigation[page], stretch, links.stretch_at[page], *pool)
 
 
-def _write_feed(out: Ints, at: Ints, page: Ints, number: Ints, grown: Ints, feed: Feed, base: int) -> None:
+def _write_feed(out: Ints, at: Ints, page: Ints, number: Ints, grown: Ints, feed: ItemFeed, base: int) -> None:
     begin = base + feed.group_start[feed.group[page]]
     _feed(out, at, page, number, begin, feed.length[page], grown, feed.stock, feed.period, feed.taken, feed.first)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.synth.chance import Ints
+from recrawl.core.arrays import Ints
 from recrawl.synth.web import Web
 
 

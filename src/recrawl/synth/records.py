@@ -10,32 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.synth.chance import Ints
-from recrawl.synth.settings import Settings
-from recrawl.synth.world import CONTENT_TYPE, World
-from recrawl.visits import Visit
+from recrawl.core.arrays import Ints
+from recrawl.synth.settings import SynthSettings
+from recrawl.synth.world import CONTENT_TYPE, SynthWorld
+from recrawl.web.visit import Visit
 
 _ROWS_AT_ONCE = 2_000
 _WORDS_PER_PARAGRAPH = 60
 
 
-def visits(settings: Settings) -> Iterator[Visit]:
+def visits(settings: SynthSettings) -> Iterator[Visit]:
     """The visits of the same web that `batches` makes, ordered by time.
 
-    >>> [visit.status for visit in visits(Settings(pages=1, rounds=3))]
+    >>> [visit.status for visit in visits(SynthSettings(pages=1, rounds=3))]
     [200, 200, 200]
     """
-    world = World(settings)
+    world = SynthWorld(settings)
     for page, number in _rows_by_time(world):
         yield from _visits(world, page, number)
 
 
-def html_pages(settings: Settings) -> Iterator[tuple[Visit, bytes]]:
+def html_pages(settings: SynthSettings) -> Iterator[tuple[Visit, bytes]]:
     """The same visits, each with the body that was fetched; empty where no copy was seen.
 
     A body's links and words are those of the visit; its digests and sizes are its own.
     """
-    world = World(replace(settings, terms=True))
+    world = SynthWorld(replace(settings, terms=True))
     for page, number in _rows_by_time(world):
         seen = world.behaviour.status[page, number] == 200
         bodies = _word_lists(world, page[seen], number[seen])
@@ -53,7 +53,7 @@ def html_body(visit: Visit, words: list[str]) -> bytes:
     return page.encode()
 
 
-def _rows_by_time(world: World) -> Iterator[tuple[Ints, Ints]]:
+def _rows_by_time(world: SynthWorld) -> Iterator[tuple[Ints, Ints]]:
     for number in range(world.settings.rounds):
         order = np.argsort(world.at[:, number], kind="stable")
         for first in range(0, len(order), _ROWS_AT_ONCE):
@@ -61,7 +61,7 @@ def _rows_by_time(world: World) -> Iterator[tuple[Ints, Ints]]:
             yield page, np.full(len(page), number)
 
 
-def _visits(world: World, page: Ints, number: Ints) -> Iterator[Visit]:
+def _visits(world: SynthWorld, page: Ints, number: Ints) -> Iterator[Visit]:
     status = world.behaviour.status[page, number].tolist()
     moments = [datetime.fromtimestamp(second, UTC) for second in world.at[page, number].tolist()]
     urls = world.addresses.urls(page).to_pylist()
@@ -72,7 +72,7 @@ def _visits(world: World, page: Ints, number: Ints) -> Iterator[Visit]:
         yield replace(visit, **next(copies)) if code == 200 else visit
 
 
-def _copies(world: World, page: Ints, number: Ints) -> Iterator[dict[str, Any]]:
+def _copies(world: SynthWorld, page: Ints, number: Ints) -> Iterator[dict[str, Any]]:
     """What a copy of the page tells, for every row."""
     texts, version = world.texts, world.version[page, number]
     links, starts, _ = world.links.lists(page, number)
@@ -96,7 +96,7 @@ def _copies(world: World, page: Ints, number: Ints) -> Iterator[dict[str, Any]]:
         yield told | {"links": urls[starts[i] : starts[i + 1]], "content_type": CONTENT_TYPE}
 
 
-def _term_counts(world: World, page: Ints, number: Ints) -> Iterator[dict[str, int]]:
+def _term_counts(world: SynthWorld, page: Ints, number: Ints) -> Iterator[dict[str, int]]:
     for words in _word_lists(world, page, number):
         counts: dict[str, int] = {}
         for word in words:
@@ -104,7 +104,7 @@ def _term_counts(world: World, page: Ints, number: Ints) -> Iterator[dict[str, i
         yield counts
 
 
-def _word_lists(world: World, page: Ints, number: Ints) -> Iterator[list[str]]:
+def _word_lists(world: SynthWorld, page: Ints, number: Ints) -> Iterator[list[str]]:
     words, starts = world.texts.tokens(page, world.version[page, number])
     vocabulary = np.array(world.texts.vocabulary.to_pylist(), object)
     for i in range(len(page)):

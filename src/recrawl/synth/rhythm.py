@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from recrawl.synth.chance import Floats
+from recrawl.core.arrays import Floats
 from recrawl.synth.settings import WEEK
 from recrawl.synth.web import TOP_LEVEL_DOMAINS, Web
 

@@ -12,7 +12,7 @@ WEEK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Activity:
-    """How pages gain links of one kind, per week; `Settings` has those fitted to LBLA's Table 2 and Figures 3 to 6."""
+    """How pages gain links of one kind, per week; `SynthSettings` has those fitted to LBLA's Table 2 and Figures 3 to 6."""
 
     never_rate: float  # share of pages that can never gain such a link
     regularity: tuple[float, float]  # the others gain some in a week with probability Beta(a, b)
@@ -22,10 +22,10 @@ class Activity:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SynthSettings:
     """One made-up web. Equal settings make equal webs; rates named per week are scaled to `every`.
 
-    >>> Settings(pages=500, seed=3).rounds
+    >>> SynthSettings(pages=500, seed=3).rounds
     10
     """
 

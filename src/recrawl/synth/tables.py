@@ -8,25 +8,24 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from recrawl.hashing_arrays import hash64_slices, hash64_strings
+from recrawl.core.array_hashing import hash64_slices, hash64_strings
+from recrawl.core.arrays import Flags, Ints
 from recrawl.history.schema import TABLES, Batch
-from recrawl.synth.chance import Ints
-from recrawl.synth.settings import Settings
+from recrawl.synth.settings import SynthSettings
 from recrawl.synth.text import WordCounts, text_digests
-from recrawl.synth.world import CONTENT_TYPE, World
+from recrawl.synth.world import CONTENT_TYPE, SynthWorld
 
 VISITS_AT_ONCE = 200_000  #: visits of a batch, about; bounds the memory
 
 
-def batches(settings: Settings, progress: Callable[[int, int], None] | None = None) -> Iterator[Batch]:
+def batches(settings: SynthSettings, progress: Callable[[int, int], None] | None = None) -> Iterator[Batch]:
     """The made-up web, ready for `History.append`; `progress` is told the visits made so far and in all.
 
-    >>> [batch["visits"].num_rows for batch in batches(Settings(pages=20, rounds=3))]
+    >>> [batch["visits"].num_rows for batch in batches(SynthSettings(pages=20, rounds=3))]
     [60]
     """
-    world = World(settings)
+    world = SynthWorld(settings)
     n_pages = max(1, VISITS_AT_ONCE // settings.rounds)
     known_terms = np.zeros(settings.vocabulary, np.bool_)
     for first in range(0, settings.pages, n_pages):
@@ -46,7 +45,7 @@ def link_set_digests(ids: Ints, starts: Ints, n_internal: Ints) -> Ints:
     return hash64_slices(flat.view(np.uint8), 8 * begin)
 
 
-def _batch(world: World, pages: Ints, known_terms: NDArray[np.bool_]) -> Batch:
+def _batch(world: SynthWorld, pages: Ints, known_terms: Flags) -> Batch:
     n_rounds = world.settings.rounds
     page, number = np.repeat(pages, n_rounds), np.tile(np.arange(n_rounds), len(pages))
     seen = np.flatnonzero(world.behaviour.status[page, number] == 200)
@@ -57,7 +56,7 @@ def _batch(world: World, pages: Ints, known_terms: NDArray[np.bool_]) -> Batch:
     return {name: batch[name].select(schema.names).cast(schema) for name, schema in TABLES.items() if name in batch}
 
 
-def _link_sets(world: World, pages: Ints, page: Ints, number: Ints) -> tuple[Batch, Ints, Ints]:
+def _link_sets(world: SynthWorld, pages: Ints, page: Ints, number: Ints) -> tuple[Batch, Ints, Ints]:
     """Each state of a page's links once, with the URLs they need; then digest and size for every visit."""
     since = world.link_round[page, number]
     state, which = np.unique(page * world.settings.rounds + since, return_inverse=True)
@@ -74,7 +73,7 @@ def _link_sets(world: World, pages: Ints, page: Ints, number: Ints) -> tuple[Bat
     return {"urls": urls, "link_sets": sets}, digests[which], np.diff(starts)[which]
 
 
-def _text_tables(world: World, page: Ints, number: Ints, known: NDArray[np.bool_]) -> tuple[Batch, Ints | None]:
+def _text_tables(world: SynthWorld, page: Ints, number: Ints, known: Flags) -> tuple[Batch, Ints | None]:
     """Each version of a page's text once, with the terms it needs; then the digest of its words for every visit."""
     settings, texts = world.settings, world.texts
     if not settings.terms and not settings.vectors:
@@ -100,7 +99,7 @@ def _text_tables(world: World, page: Ints, number: Ints, known: NDArray[np.bool_
     return batch, digests[which]
 
 
-def _new_terms(world: World, used: Ints, known: NDArray[np.bool_]) -> pa.Table:
+def _new_terms(world: SynthWorld, used: Ints, known: Flags) -> pa.Table:
     ids = world.texts.term_ids
     new = np.isin(ids, used) & ~known
     known |= new
@@ -108,7 +107,7 @@ def _new_terms(world: World, used: Ints, known: NDArray[np.bool_]) -> pa.Table:
 
 
 def _visits(
-    world: World, page: Ints, number: Ints, seen: Ints, links: Ints, n_links: Ints, terms: Ints | None
+    world: SynthWorld, page: Ints, number: Ints, seen: Ints, links: Ints, n_links: Ints, terms: Ints | None
 ) -> pa.Table:
     """One row a visit; what only a copy of the page tells is null where none was seen."""
     texts, n_rows = world.texts, len(page)

@@ -13,10 +13,10 @@ import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from recrawl.hashing_arrays import hash64_slices, hash64_strings
-from recrawl.synth.chance import Floats, Ints, scatter, stream
+from recrawl.core.array_hashing import hash64_slices, hash64_strings
+from recrawl.core.arrays import Floats, Floats32, Ints, Ints32
+from recrawl.synth.chance import scatter, stream
 from recrawl.synth.web import Web
 from recrawl.synth.words import vocabulary
 
@@ -33,7 +33,7 @@ class WordCounts:
     """The words of many texts: those of text i are ``terms[starts[i]:starts[i + 1]]``, ascending."""
 
     terms: Ints  # ids
-    counts: NDArray[np.int32]
+    counts: Ints32
     starts: Ints
 
 
@@ -65,7 +65,7 @@ class Texts:
         markup = 2 + 10 * self._chance(page, page * 0, _PURPOSE_MARKUP) ** 2
         return np.asarray(4_000 + self.text_bytes(page, version) * markup + 90 * n_links).astype(np.int64)
 
-    def quality(self, page: Ints, version: Ints) -> NDArray[np.float32]:
+    def quality(self, page: Ints, version: Ints) -> Floats32:
         """Text quality between 0 and 1, mostly high."""
         own, now = (self._chance(page, which, _PURPOSE_QUALITY) for which in (page * 0, version + 1))
         return np.clip(0.3 + 0.65 * np.sqrt(own) + 0.04 * (now - 0.5), 0, 1).astype(np.float32)
@@ -101,7 +101,7 @@ class Texts:
         words, starts = self.tokens(page, version)
         return WordCounts(*_count(self.term_ids[words], starts))
 
-    def vectors(self, page: Ints, version: Ints) -> NDArray[np.float32]:
+    def vectors(self, page: Ints, version: Ints) -> Floats32:
         """A unit vector per text: near to those of its section, its topic and its field."""
         topic = self.web.topic[page]
         center = _TOPIC_WEIGHT * self._topic_center[topic] + _FIELD_WEIGHT * self._field_center[self.web.field[topic]]
@@ -114,7 +114,7 @@ class Texts:
         return (mixed >> 11) / 2.0**52
 
 
-def text_digests(words: WordCounts, vectors: NDArray[np.float32] | None) -> Ints:
+def text_digests(words: WordCounts, vectors: Floats32 | None) -> Ints:
     """`recrawl.history.digests.terms_digest` of many texts."""
     n_words = np.diff(words.starts)
     n_vector = 0 if vectors is None else 4 * vectors.shape[1]

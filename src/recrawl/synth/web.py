@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.synth.chance import Floats, Ints, stream
-from recrawl.synth.settings import Settings
+from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.synth.chance import stream
+from recrawl.synth.settings import SynthSettings
 
 #: Share of pages per top-level domain: .com and the order of the others as in LBLA section 3 and Figure 2.
 TOP_LEVEL_DOMAINS = {
@@ -30,7 +30,7 @@ TOPICS_PER_FIELD = 12
 class Web:
     """Who belongs where; struct of arrays."""
 
-    settings: Settings
+    settings: SynthSettings
     site_start: Ints  # [site + 1] first page of each site
     site: Ints  # [page]
     section: Ints  # [page]
@@ -39,7 +39,7 @@ class Web:
     topic: Ints  # [page]
     field: Ints  # [topic] a field of related topics
     domain: Ints  # [host] index in TOP_LEVEL_DOMAINS; sites first, then hosts outside the collection
-    is_https: NDArray[np.bool_]  # [host]
+    is_https: Flags  # [host]
 
     @property
     def n_pages(self) -> int:
@@ -57,10 +57,10 @@ class Web:
         return len(self.domain)
 
 
-def make_web(settings: Settings) -> Web:
+def make_web(settings: SynthSettings) -> Web:
     """The web of the settings, before anything happens on it.
 
-    >>> web = make_web(Settings(pages=100))
+    >>> web = make_web(SynthSettings(pages=100))
     >>> web.n_pages, bool((np.diff(web.site) >= 0).all())
     (100, True)
     """
@@ -89,7 +89,7 @@ def make_web(settings: Settings) -> Web:
     )
 
 
-def _site_starts(settings: Settings, rng: np.random.Generator) -> Ints:
+def _site_starts(settings: SynthSettings, rng: np.random.Generator) -> Ints:
     """Heavy-tailed site sizes (Lomax, exponent 1.5) until all pages have a site."""
     n_drawn = int(settings.pages / settings.pages_per_site * 4) + 10
     sizes = 1 + (rng.pareto(1.5, n_drawn) * (settings.pages_per_site - 0.5) / 2).astype(np.int64)

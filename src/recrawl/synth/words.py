@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from recrawl.synth.chance import Ints
+from recrawl.core.arrays import Ints
 
 _SYLLABLES = np.array([list(f"{c}{v}".encode()) for c in "bdfgklmnprstvz" for v in "aeiou"], np.uint8)
 N_SYLLABLES = len(_SYLLABLES)

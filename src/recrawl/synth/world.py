@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from recrawl.core.arrays import Flags, Ints
 from recrawl.synth.addresses import Addresses
 from recrawl.synth.behaviour import last_change, simulate
-from recrawl.synth.chance import Ints, stream
+from recrawl.synth.chance import stream
 from recrawl.synth.links import make_links
-from recrawl.synth.settings import Settings
+from recrawl.synth.settings import SynthSettings
 from recrawl.synth.text import Texts
 from recrawl.synth.web import make_web
 
@@ -23,15 +23,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MODIFIED_LAG = 600  # seconds between a page's change and our seeing it, at least
 
 
-class World:
+class SynthWorld:
     """All that can be asked about a visit, given as (page, round) in arrays.
 
-    >>> world = World(Settings(pages=10, rounds=3))
+    >>> world = SynthWorld(SynthSettings(pages=10, rounds=3))
     >>> world.at.shape, bool((np.diff(world.at) > 0).all())
     ((10, 3), True)
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SynthSettings) -> None:
         self.settings = settings
         self.web = make_web(settings)
         self.behaviour = simulate(self.web)
@@ -41,17 +41,17 @@ class World:
         self.at = _visit_times(settings)
 
     @cached_property
-    def link_round(self) -> NDArray[np.int64]:
+    def link_round(self) -> Ints:
         """[page, round]: the round since which the page has had these links."""
         return last_change(self.behaviour.links_changed)
 
     @cached_property
-    def text_round(self) -> NDArray[np.int64]:
+    def text_round(self) -> Ints:
         """[page, round]: the round since which the page has had this text."""
         return last_change(self.behaviour.text_changed)
 
     @cached_property
-    def version(self) -> NDArray[np.int64]:
+    def version(self) -> Ints:
         """[page, round]: how often the text has changed."""
         return np.cumsum(self.behaviour.text_changed, axis=1)
 
@@ -83,11 +83,11 @@ def http_dates(seconds: Ints) -> pa.Array:
     return pc.strftime(pa.array(seconds).cast(pa.timestamp("s")), format="%a, %d %b %Y %H:%M:%S GMT")
 
 
-def _where(holds: NDArray[np.bool_], values: pa.Array) -> pa.Array:
+def _where(holds: Flags, values: pa.Array) -> pa.Array:
     return pc.if_else(pa.array(holds), values, pa.scalar(None, values.type))
 
 
-def _visit_times(settings: Settings) -> Ints:
+def _visit_times(settings: SynthSettings) -> Ints:
     """[page, round]: epoch seconds; the visits of a round are spread over the first part of it."""
     every = settings.every.total_seconds()
     begin = (settings.start - _EPOCH).total_seconds() + every * np.arange(settings.rounds)

@@ -14,19 +14,20 @@ from typing import BinaryIO
 
 import orjson
 
+from recrawl.core.files import writing
 from recrawl.synth.records import html_pages, visits
-from recrawl.synth.settings import Settings
-from recrawl.visits import Visit
+from recrawl.synth.settings import SynthSettings
+from recrawl.web.visit import Visit
 
 _REVISIT_PROFILE = "http://netpreserve.org/warc/1.0/revisit/server-not-modified"
 _FIELDS = {"Content-Type": "application/warc-fields"}
 
 
-def write_jsonl(settings: Settings, stream: BinaryIO) -> int:
+def write_jsonl(settings: SynthSettings, stream: BinaryIO) -> int:
     """Write the visits as JSON lines and return how many; fields without a value are left out.
 
     >>> import io
-    >>> write_jsonl(Settings(pages=2, rounds=3), io.BytesIO())
+    >>> write_jsonl(SynthSettings(pages=2, rounds=3), io.BytesIO())
     6
     """
     n_visits = 0
@@ -38,14 +39,14 @@ def write_jsonl(settings: Settings, stream: BinaryIO) -> int:
     return n_visits
 
 
-def write_warc(settings: Settings, path: str | Path) -> int:
+def write_warc(settings: SynthSettings, path: str | Path) -> int:
     """Write the visits as a WARC file, one gzip member a record if the name ends in ``.gz``, and return how many.
 
     A visit without any answer (status 0) leaves no record in a WARC, as with crawlers; a 304 is a revisit record.
     """
     path = Path(path)
     n_records = 0
-    with path.open("wb") as file:
+    with writing(path) as file:
         _put(file, path, _record("warcinfo", settings.start, b"software: recrawl synth\r\n", _FIELDS))
         for visit, body in html_pages(settings):
             if visit.status:

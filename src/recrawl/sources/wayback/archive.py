@@ -14,10 +14,10 @@ from recrawl.errors import ArchiveError, BadRecord, BadUrl
 from recrawl.sources.wayback.client import Client
 from recrawl.sources.wayback.index import PAGE_SIZE, Capture, ask_index, timestamp
 from recrawl.sources.wayback.mementos import MAX_BODY, NoMemento, fetch_memento
+from recrawl.sources.wayback.page_history import NOTE, Story, payload_digest, plain_visit
 from recrawl.sources.wayback.state import Key, Span, UrlState, load, state_path
-from recrawl.sources.wayback.story import NOTE, Story, payload_digest, plain_visit
-from recrawl.urls import canonical
-from recrawl.visits import Visit
+from recrawl.web.urls import canonical
+from recrawl.web.visit import Visit
 
 #: url, at, status, headers (lower-case names), body → visit
 ReadPage: TypeAlias = Callable[[str, datetime, int, Mapping[str, str], bytes], Visit]

@@ -6,12 +6,12 @@ import ssl
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Self, TypeVar
 
 import httpx
 
-from recrawl.errors import ArchiveError
+from recrawl.errors import ArchiveError, TryAgain
+from recrawl.web.http import retry_after
 
 BASE_URL = "https://web.archive.org"
 INDEX_PER_MINUTE = 24.0  # index and TimeMap requests share one limit
@@ -19,18 +19,9 @@ MEMENTOS_PER_SECOND = 8.0
 TRIES = 5
 TIMEOUT = 60.0  # seconds without a byte
 PATIENCE = 600.0  # seconds for one whole answer: a server that drips is as bad as one that is silent
-DEFAULT_WAIT = 60.0  # seconds after "too many requests", where the server does not say
 LONGEST_WAIT = 3600.0
 
 T = TypeVar("T")
-
-
-class TryAgain(ArchiveError):
-    """A failure that may pass; `wait` is how many seconds the server asked for, None where it did not say."""
-
-    def __init__(self, message: str, wait: float | None = None) -> None:
-        super().__init__(message)
-        self.wait = wait
 
 
 class Clock:
@@ -147,21 +138,3 @@ class Client:
 def content_encoding(response: httpx.Response) -> dict[str, str]:
     """The one header that says how to unpack a raw body: chunks are already joined."""
     return {"content-encoding": response.headers.get("content-encoding", "")}
-
-
-def retry_after(value: str | None, now: datetime, otherwise: float = DEFAULT_WAIT) -> float:
-    """How many seconds a `Retry-After` header asks for: a number, or a date (RFC 9110, section 10.2.3); else a minute.
-
-    >>> retry_after("7", datetime(2026, 1, 2, tzinfo=UTC))
-    7.0
-    >>> retry_after("Fri, 02 Jan 2026 00:01:30 GMT", datetime(2026, 1, 2, tzinfo=UTC))
-    90.0
-    """
-    text = (value or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:12])
-    try:
-        until = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return otherwise
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 
 import httpx
 
-from recrawl.errors import ArchiveError, BadRecord, BadUrl
+from recrawl.errors import ArchiveError, BadRecord, BadUrl, TryAgain
 from recrawl.sources.bodies import decoded
-from recrawl.sources.wayback.client import Client, TryAgain, content_encoding
-from recrawl.urls import canonical
-from recrawl.visits import parse_at
+from recrawl.sources.wayback.client import Client, content_encoding
+from recrawl.web.urls import canonical
+from recrawl.web.visit import parse_at
 
 PAGE_SIZE = 1000  # captures in one answer
 _LARGEST = 64 << 20  # bytes of one answer, far above any page of captures

@@ -11,9 +11,9 @@ from urllib.parse import urljoin
 
 import httpx
 
-from recrawl.errors import ArchiveError, BadRecord
+from recrawl.errors import ArchiveError, BadRecord, TryAgain
 from recrawl.sources.bodies import decoded, too_large
-from recrawl.sources.wayback.client import Client, TryAgain, content_encoding
+from recrawl.sources.wayback.client import Client, content_encoding
 from recrawl.sources.wayback.index import Capture
 
 MAX_BODY = 32 << 20  # bytes

@@ -11,8 +11,9 @@ from typing import Any
 
 import orjson
 
+from recrawl.core.files import write_bytes
+from recrawl.core.hashing import hash64
 from recrawl.errors import ArchiveError, BadRecord
-from recrawl.hashing import hash64
 from recrawl.sources.wayback.index import Answer, Capture, check
 
 FORMAT = 1
@@ -59,13 +60,8 @@ class UrlState:
 
     def save(self) -> None:
         """Write the file in one step: it is the old one or the new one, never half."""
-        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            with temporary.open("wb") as file:
-                file.write(orjson.dumps(self._record()))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
+            write_bytes(self.path, orjson.dumps(self._record()))
         except OSError as error:
             raise ArchiveError(f"cannot keep the state of {self.url} in {self.path}: {error.strerror}") from error
 

@@ -1,0 +1,1 @@
+"""Scripts that print the tables of the documentation's results."""

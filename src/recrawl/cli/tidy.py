@@ -1,0 +1,67 @@
+"""Help that reads well: paragraphs flow to the terminal's width, flags have no type, numbers are called N."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, get_args, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo as TyperOption
+
+_METAVARS = {int: "N", float: "X"}
+
+
+class TidyCommand(TyperCommand):
+    """A command whose flags show no type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, ``--help`` included."""
+        return without_types(super().get_params(ctx))
+
+
+class TidyGroup(TyperGroup):
+    """A group of commands whose flags show no type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, ``--help`` included."""
+        return without_types(super().get_params(ctx))
+
+
+def without_types(params: Any) -> Any:
+    """Flags with a blank for the name of their value: typer shows <bool> otherwise."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = " "
+    return params
+
+
+def tidy(app: typer.Typer) -> None:
+    """Set the help and the names of values of every command."""
+    for command in app.registered_commands:
+        if command.callback is None:
+            continue
+        command.cls = TidyCommand
+        command.help = flowing(command.help or inspect.getdoc(command.callback) or "")
+        for annotation in get_type_hints(command.callback, include_extras=True).values():
+            for option in get_args(annotation)[1:]:
+                if isinstance(option, TyperOption) and option.metavar is None:
+                    option.metavar = _METAVARS.get(_plain(get_args(annotation)[0]))
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            tidy(group.typer_instance)
+
+
+def flowing(text: str) -> str:
+    """Every paragraph in one line: the terminal wraps it.
+
+    >>> flowing("One\\ntwo.\\n\\nThree.")
+    'One two.\\n\\nThree.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _plain(kind: Any) -> Any:
+    """The type without ``| None``."""
+    kinds = [each for each in get_args(kind) if each is not type(None)]
+    return kinds[0] if len(kinds) == 1 and kind is not None and not hasattr(kind, "__origin__") else kind

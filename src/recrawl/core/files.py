@@ -1,0 +1,75 @@
+"""Files written whole or not at all: no reader ever sees half of one, and a power cut leaves the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import get_ident
+from typing import BinaryIO
+
+
+@contextmanager
+def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The name of a file to write, beside `path`; it takes the place of `path` when the block ends, and is removed if it fails.
+
+    For writers that open the file themselves. A device or a pipe cannot be replaced and is written directly.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> with draft(target) as beside:
+    ...     _ = beside.write_text("url\\n")
+    ...     target.exists()
+    False
+    >>> target.read_text(), len(list(target.parent.iterdir()))
+    ('url\\n', 1)
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident():x}.draft")
+    try:
+        yield beside
+        _sync(beside)
+        os.replace(beside, target)
+        with suppress(OSError):  # some network file systems cannot sync a folder
+            _sync(target.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream to a `draft` of a file.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "note"
+    >>> with writing(target) as stream:
+    ...     _ = stream.write(b"whole")
+    >>> target.read_bytes()
+    b'whole'
+    """
+    with draft(path) as beside, beside.open("wb") as stream:
+        yield stream
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file in one step."""
+    with writing(path) as stream:
+        stream.write(data)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8 in one step."""
+    write_bytes(path, text.encode())
+
+
+def _sync(path: Path) -> None:
+    """Have the file or folder on disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

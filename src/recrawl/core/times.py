@@ -1,0 +1,43 @@
+"""Times as whole microseconds since 1970, UTC, and periods as people write them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+NEVER = -(2**63)  #: a time that has not been; in arrays of int64
+US_PER_HOUR = 3_600_000_000
+US_PER_DAY = 24 * US_PER_HOUR
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def microseconds(moment: datetime) -> int:
+    """An aware time as microseconds since 1970, exactly.
+
+    >>> microseconds(datetime(1970, 1, 2, tzinfo=UTC))
+    86400000000
+    """
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime:
+    """The time that many microseconds after 1970.
+
+    >>> moment(86_400_000_000).isoformat()
+    '1970-01-02T00:00:00+00:00'
+    """
+    return _EPOCH + timedelta(microseconds=int(us))
+
+
+def parse_period(text: str) -> timedelta:
+    """A length of time such as ``1h``, ``7d`` or ``2w``.
+
+    >>> parse_period("7d")
+    datetime.timedelta(days=7)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
+    period = timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else timedelta(0)
+    if period < timedelta(seconds=1):
+        raise ValueError(f"{text!r} is not a period; write a number and s, m, h, d or w, e.g. 1h, 7d, 2w")
+    return period

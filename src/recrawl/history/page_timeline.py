@@ -1,0 +1,108 @@
+"""One page's story: its visits and what was new at each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from recrawl.errors import NotEnoughData
+from recrawl.history.history import History
+from recrawl.web.urls import canonical, page_id
+from recrawl.web.visit import Outcome
+
+
+@dataclass(frozen=True)
+class PageVisit:
+    """One visit of the page. Counts are None where they are not known or undefined."""
+
+    at: datetime
+    status: int
+    outcome: str
+    n_internal: int | None
+    n_external: int | None
+    n_new_previous: int | None
+    n_new_page: int | None
+    n_new_anywhere: int | None
+    n_left: int | None  # links of the previous visit that are no longer there
+    text_changed: bool | None
+    text_bytes: int | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class PageStory:
+    """A page's visits, oldest first, and rates over the whole time."""
+
+    url: str
+    visits: list[PageVisit]
+    days_observed: float
+    new_links_per_day: float | None
+    visits_with_new_links_rate: float | None  # share of compared visits
+    new_links: dict[str, list[str]]  # time of the visit → links new since the previous one
+
+
+def page_timeline(history: History, url: str, *, with_links: bool = False) -> PageStory:
+    """What happened to one page; raises `NotEnoughData` if it was never visited."""
+    # As imports spell it by default, or as they do with --keep-tracking.
+    spellings = (canonical(url), canonical(url, keep_tracking=True))
+    timeline, new = history.timeline, history.novelty
+    known = [spelling for spelling in spellings if page_id(spelling) in timeline.pages]
+    if not known:
+        when = "was not visited by then" if history.until else "was never visited in this history"
+        raise NotEnoughData(f"{spellings[0]} {when}; `recrawl export visits` lists the pages that were")
+    url = known[0]
+    i = int(np.searchsorted(timeline.pages, page_id(url)))
+    visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
+    internal, external = timeline.n_links()
+    counts = {meaning: new.total(meaning) for meaning in ("previous", "page", "anywhere")}
+    told: list[PageVisit] = []
+    arrived: dict[str, list[str]] = {}
+    for v in visits:
+        at = datetime.fromtimestamp(int(timeline.at[v]) / 1_000_000, UTC)
+        fresh, left = _difference(history, v)
+        copy = int(timeline.latest[v])
+        told.append(
+            PageVisit(
+                at=at,
+                status=int(timeline.status[v]),
+                outcome=Outcome(timeline.outcome[v]).name.lower(),
+                n_internal=_known(internal[v]),
+                n_external=_known(external[v]),
+                n_new_previous=_known(counts["previous"][v]),
+                n_new_page=_known(counts["page"][v]),
+                n_new_anywhere=_known(counts["anywhere"][v]),
+                n_left=left,
+                text_changed=None if timeline.text_changed[v] < 0 else bool(timeline.text_changed[v]),
+                text_bytes=timeline.rows["text_bytes"][copy].as_py() if copy >= 0 else None,
+                note=timeline.rows["note"][v].as_py(),
+            )
+        )
+        if with_links and len(fresh):
+            arrived[at.isoformat()] = history.urls_of(fresh).to_pylist()
+    compared = [visit.n_new_previous for visit in told if visit.n_new_previous is not None]
+    days = (told[-1].at - told[0].at).total_seconds() / 86400
+    return PageStory(
+        url=url,
+        visits=told,
+        days_observed=days,
+        new_links_per_day=sum(compared) / days if compared and days > 0 else None,
+        visits_with_new_links_rate=float(np.mean([count > 0 for count in compared])) if compared else None,
+        new_links=arrived,
+    )
+
+
+def _difference(history: History, visit: int) -> tuple[np.ndarray, int | None]:
+    """Links that came, and how many left, since the visit it is compared with."""
+    timeline = history.timeline
+    before = timeline.compared_with[visit]
+    if before < 0:
+        return np.empty(0, np.int64), None
+    sets = timeline.sets
+    now, then = (sets.links[sets.start[s] : sets.start[s + 1]] for s in (timeline.links[visit], timeline.links[before]))
+    return np.setdiff1d(now, then), len(np.setdiff1d(then, now))
+
+
+def _known(count: int) -> int | None:
+    return None if count < 0 else int(count)

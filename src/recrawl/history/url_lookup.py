@@ -1,0 +1,70 @@
+"""URLs looked up by id in a table of many more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from recrawl.core.arrays import Ints
+from recrawl.history.keys import distinct
+from recrawl.history.row_groups import RowGroup, side_by_side
+
+ROOM = 16  #: places a wanted id, in a table that tells at once of nearly all others that nobody asked for them
+
+
+def look_up(ids: Ints, groups: Sequence[RowGroup]) -> pa.Array:
+    """The URL of each id, null where it is not known.
+
+    Ids are read first: URLs only of row groups that hold any, and only those asked for are kept.
+    """
+    wanted = Wanted(distinct(ids))
+    at = np.full(len(wanted.ids), -1, np.int64)  # where each stands among the URLs found
+    found, n = [pa.array([], pa.large_string())], 0
+    for which, url in side_by_side(lambda group: _found(wanted, group), groups):
+        at[which] = n + np.arange(len(which))
+        n += len(which)
+        found.append(url)
+    place = at[np.searchsorted(wanted.ids, ids)]
+    return pa.concat_arrays(found).take(pa.array(place, mask=place < 0))
+
+
+class Wanted:
+    """Some ids, to be found among many.
+
+    >>> [part.tolist() for part in Wanted(np.array([3, 8])).among(np.array([9, 8, 7, 3]))]
+    [[3, 1], [0, 1]]
+    """
+
+    def __init__(self, ascending: Ints) -> None:
+        self.ids = ascending
+        self._bits = (ROOM * len(ascending)).bit_length()
+        self._maybe = np.zeros(1 << self._bits, np.bool_)
+        self._maybe[self._place(ascending)] = True
+
+    def _place(self, ids: Ints) -> Ints:
+        mixed = ids.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+
+    def among(self, ids: Ints) -> tuple[Ints, Ints]:
+        """Where any of them stand among these ids, and which ones they are."""
+        if not len(self.ids):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        at = np.flatnonzero(self._maybe[self._place(ids)])
+        at = at[np.argsort(ids[at])]  # at random, every step of every search would miss the cache
+        which = np.minimum(np.searchsorted(self.ids, ids[at]), len(self.ids) - 1)
+        is_it = self.ids[which] == ids[at]
+        return at[is_it], which[is_it]
+
+
+def _found(wanted: Wanted, group: RowGroup) -> tuple[Ints, pa.Array]:
+    """Which of the ids a row group holds, and their URLs."""
+    nothing = np.empty(0, np.int64), pa.array([], pa.large_string())
+    span = group.span("id")
+    if span and np.searchsorted(wanted.ids, span[0]) == np.searchsorted(wanted.ids, span[1], "right"):
+        return nothing
+    rows, which = wanted.among(group.read(["id"])["id"].to_numpy())
+    if not len(rows):
+        return nothing
+    return which, group.read(["url"])["url"].take(pa.array(rows)).combine_chunks().cast(pa.large_string())

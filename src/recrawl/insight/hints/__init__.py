@@ -1,0 +1,1 @@
+"""What sitemaps and feeds say of pages, and how often that was true."""

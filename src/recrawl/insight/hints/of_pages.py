@@ -1,0 +1,53 @@
+"""What sitemaps and feeds say of each page now, as far as that has proven true on its host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import moment
+from recrawl.history import History
+from recrawl.history.hints import HINTS
+from recrawl.insight.hints.evidence import hint_evidence
+from recrawl.insight.hints.track_record import TrackRecord
+from recrawl.world.page_names import named_pages
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What sitemaps and feeds say of each page, as far as that is worth something on its host."""
+
+    probability: Floats  # that the page changed since its last visit; NaN where no proven source says so
+    reason: list[str]  # "" where nothing says that it changed
+
+    def __bool__(self) -> bool:
+        return bool((~np.isnan(self.probability)).any())
+
+
+def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hints | None:
+    """What is hinted of these pages now; None where no sitemap or feed was ever read.
+
+    `host` numbers the hosts of the pages, `last_visit` is in microseconds. A history as of some time ignores
+    what was read later.
+    """
+    probability, reason, any_source = np.full(len(page), np.nan), [""] * len(page), False
+    for evidence in hint_evidence(history, page, host):
+        any_source = True
+        newest, record = evidence.newest(), evidence.record()
+        hinted = newest > last_visit
+        likely = record.probability(host, hinted)
+        better = ~np.isnan(likely) & ~(likely <= probability)
+        probability[better] = likely[better]
+        for i in np.flatnonzero(better & hinted).tolist():
+            reason[i] = record.reason(int(host[i]), moment(int(newest[i])))
+    return Hints(probability, reason) if any_source else None
+
+
+def track_records(history: History) -> list[TrackRecord]:
+    """The track record of each kind of source on every host of the history."""
+    if not HINTS.read(history.store.folder).num_rows or not history.slim_timeline.n_visits:
+        return []
+    page, _, host, _ = named_pages(history, history.slim_timeline.pages)
+    return [evidence.record() for evidence in hint_evidence(history, page, host)]

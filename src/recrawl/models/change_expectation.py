@@ -1,0 +1,139 @@
+"""How likely the copy kept of each page is out of date, from the page's own past and that of all pages."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+import numpy as np
+from numba import njit
+
+from recrawl.core.arrays import Flags, Floats, Floats32, Ints
+from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.world.pages import Visits
+
+#: Changes a day: never, and from every year and a half to every minute and a half, each a quarter more than the one before.
+RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
+SHORTEST_DAYS = 1.0 / 24 / 60
+N_TELLING = 5_000  #: pages from which the shares of the rates are learnt
+N_STEPS = 50  #: more would fit the shares to chance
+
+
+class ChangeExpectation:
+    """The probability that a page changed since its copy was made, by weighing a few rates of change.
+
+    Every page has one of `RATES`. How well each rate fits a page is known exactly, however irregular its visits: exp(-Δd) for d
+    days without a change, 1 - exp(-Δd) for d days with one or more. How common each rate is among the pages is learnt from all of
+    them (empirical Bayes, by expectation maximisation), and is all that is known of a page that was never compared with an
+    earlier copy. An interval runs from one answer to the next, as for `ChangeRates`.
+
+    Rates at which all but one in a hundred intervals show a change cannot be told from each other. Only the smallest of them
+    counts: pages that changed at each of their weekly visits are not taken to change every hour.
+
+    References: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", for the shares.
+    """
+
+    def __init__(self, n_pages: int) -> None:
+        self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
+        self._seen: Ints = np.full(n_pages, NEVER)
+        self._days = self._frequencies = 0.0  # the lengths of all intervals, and what they are in intervals a day
+        # The log-likelihood of each rate: once for all pages of which the same is known, since cycle after cycle most are alike.
+        self._fits, self._fit_of = np.zeros((16, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
+        self._n_fits = 1  # rows in use; the others are room to grow
+        self._shares: Floats | None = None
+
+    def observe(self, visits: Visits) -> None:
+        """Learn from the visits of a cycle."""
+        at = microseconds(visits.at)
+        known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
+        page, changed = visits.page[known], visits.changed[known] == 1
+        days = np.maximum((at - self._seen[page]) / US_PER_DAY, SHORTEST_DAYS)
+        self._seen[visits.page[visits.came]] = at
+        self._add(page, *_fits(days, changed))
+        self._days += float(days.sum())
+        self._frequencies += float((1.0 / days).sum())
+        self.n_compared[page] += 1
+        self.n_changed[page] += changed
+        self._shares = None
+
+    def _add(self, page: Ints, rows: Floats32, which: Ints) -> None:
+        """Add one of some rows to what is known of each page."""
+        pairs, place = np.unique(self._fit_of[page] * len(rows) + which, return_inverse=True)
+        begin, self._n_fits = self._n_fits, self._n_fits + len(pairs)
+        if self._n_fits > len(self._fits):
+            longer = np.empty((max(self._n_fits, len(self._fits) * 5 // 4), len(RATES)), np.float32)
+            longer[:begin] = self._fits[:begin]
+            self._fits = longer
+        self._fits[begin : self._n_fits] = self._fits[pairs // len(rows)] + rows[pairs % len(rows)]
+        self._fit_of[page] = begin + place
+        if self._n_fits > 1.25 * len(self._fit_of) + 1_000:
+            used, self._fit_of = np.unique(self._fit_of, return_inverse=True)
+            self._fits, self._n_fits = self._fits[used], len(used)
+
+    @property
+    def shares(self) -> Floats:
+        """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""
+        if self._shares is None:
+            compared = np.flatnonzero(self.n_compared)
+            telling = self._fit_of[compared[:: len(compared) // N_TELLING + 1]]
+            fit = self._fits[telling].astype(np.float64)
+            frequency = self._frequencies / max(int(self.n_compared.sum()), 1)
+            n_told_apart = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
+            self._shares = np.zeros(len(RATES))
+            self._shares[:n_told_apart] = _shares(fit[:, :n_told_apart])
+        return self._shares
+
+    def expect(self, now: datetime, of: Ints | None = None, last_visit: Ints | None = None) -> Floats:
+        """The probability that each page, or each of some, is no longer as it was when last seen.
+
+        `last_visit`: when each page was really last visited, in microseconds, where that was before the end of its cycle. A page
+        that never answered is taken to have waited as long as is usual between two answers.
+        """
+        seen = self._seen if last_visit is None else np.minimum(self._seen, last_visit)
+        seen, fit_of = (seen, self._fit_of) if of is None else (seen[of], self._fit_of[of])
+        usual = self._days / max(int(self.n_compared.sum()), 1)
+        waited = np.maximum(microseconds(now) - np.where(seen == NEVER, 0, seen), 0) / US_PER_DAY
+        waited = np.where(seen == NEVER, usual, waited)
+        lengths, which = np.unique(waited, return_inverse=True)
+        probability: Floats = _mixed(self._fits, fit_of, self.shares, -np.expm1(-np.outer(lengths, RATES)), which)
+        return probability
+
+
+def _fits(days: Floats, changed: Flags) -> tuple[Floats32, Ints]:
+    """The log-likelihood of each rate by one interval a page: a few rows, and which of them is each page's.
+
+    Few lengths differ, since pages are visited cycle by cycle.
+    """
+    lengths, which = np.unique(days, return_inverse=True)
+    expected = np.outer(lengths, RATES)
+    with np.errstate(divide="ignore"):  # a page that changed is none of those that never do
+        any_change = np.log(-np.expm1(-expected))
+    return np.concatenate([-expected, any_change]).astype(np.float32), which + changed * len(lengths)
+
+
+@njit(cache=True, nogil=True)
+def _mixed(fits: Floats32, fit_of: Ints, shares: Floats, probability: Floats, which: Ints) -> Floats:
+    """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
+    mixed = np.empty(len(fit_of))
+    for page in range(len(fit_of)):
+        fit = fits[fit_of[page]]
+        best, total, changed = fit[shares > 0].max(), 0.0, 0.0
+        for rate in range(len(shares)):
+            if shares[rate] <= 0:
+                continue  # it may fit better than all that there are, and then its weight would be 0 times infinity
+            weight = shares[rate] * np.exp(fit[rate] - best)
+            total += weight
+            changed += weight * probability[which[page], rate]
+        mixed[page] = changed / total
+    return mixed
+
+
+def _shares(fit: Floats) -> Floats:
+    """The shares under which what was seen of these pages is likeliest, and one page more that may be any."""
+    n_pages, n_rates = fit.shape
+    likelihood = np.exp(fit - fit.max(axis=1, keepdims=True, initial=-np.inf))
+    shares = np.full(n_rates, 1.0 / n_rates)
+    for _ in range(N_STEPS):
+        counts = shares * (likelihood.T @ (1.0 / (likelihood @ shares)))
+        shares = (counts + 1.0 / n_rates) / (n_pages + 1.0)
+    return shares

@@ -1,0 +1,71 @@
+"""How many new links a visit now would bring, from a page's own past and that of all pages: a yardstick for every policy."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+
+from recrawl.core.arrays import Floats, Ints
+from recrawl.world.pages import Pages, Visits
+
+
+class LinkExpectation:
+    """Expected new links and the probability of any, for every page, by shrinking its own rate towards that of all pages.
+
+    New links arrive at a rate that differs from page to page by a gamma distribution, whose parameters are those that fit the
+    mean and the spread of the rates seen (empirical Bayes). The probability rests on the share of visits that brought any,
+    since links come in bunches. No page is expected to show more new links than it has links.
+    """
+
+    def __init__(self, n_pages: int, pseudo_visits: float = 2.0) -> None:
+        self.pseudo_visits = pseudo_visits
+        self.n_links, self.n_visits, self.n_hits = (
+            np.zeros(n_pages) for _ in range(3)
+        )  # new links, visits, visits with any
+        self.hours = np.zeros(n_pages)
+        self.size = np.full(n_pages, np.nan)  # links on the page when it was last seen
+
+    def observe(self, visits: Visits) -> None:
+        """Add what the visits of a cycle brought."""
+        page = visits.page[visits.answered]
+        self.size[page] = visits.shown.sizes[visits.answered]
+        counts = visits.answered & ~visits.is_first & np.isfinite(visits.age_hours)
+        page, n_new = visits.page[counts], visits.n_new[counts]
+        self.n_links[page] += n_new
+        self.n_hits[page] += n_new > 0
+        self.n_visits[page] += 1
+        self.hours[page] += visits.age_hours[counts]
+
+    def prior(self) -> tuple[float, float]:
+        """Mean rate (links an hour) over all pages, and how many hours of own past weigh as much as it."""
+        seen = self.hours > 0
+        if not seen.any():
+            return 0.0, 1.0
+        links, hours = self.n_links[seen], self.hours[seen]
+        mean = float(links.sum() / hours.sum())
+        # The spread of the rates beyond what chance alone makes of counts (method of moments).
+        spread = float((hours * (links / hours - mean) ** 2).sum() - mean * len(links))
+        variance = spread / max(float(hours.sum() - (hours**2).sum() / hours.sum()), 1e-9)
+        strength = mean / variance if variance > 0 and mean > 0 else float(hours.mean())
+        return mean, float(np.clip(strength, 1e-3, hours.sum()))
+
+    def expect(self, pages: Pages, now: datetime, of: Ints | None = None) -> tuple[Floats, Floats]:
+        """New links expected of a visit now, and the probability of at least one; for some pages, or for all."""
+        page = np.arange(len(pages)) if of is None else of
+        waited = pages.age_hours(now)[page]
+        mean, strength = self.prior()
+        rate = (self.n_links[page] + mean * strength) / (self.hours[page] + strength)
+        gap = self.hours.sum() / max(self.n_visits.sum(), 1.0) or 1.0
+        waited = np.where(np.isfinite(waited), waited, gap)
+        size = np.where(
+            np.isnan(self.size[page]), np.nanmean(self.size) if (~np.isnan(self.size)).any() else 0.0, self.size[page]
+        )
+        expected = np.minimum(rate * waited, size)
+        hit_rate = self.n_hits.sum() / max(self.n_visits.sum(), 1.0)
+        missed = (self.n_visits[page] - self.n_hits[page] + self.pseudo_visits * (1 - hit_rate)) / (
+            self.n_visits[page] + self.pseudo_visits
+        )
+        own_gap = (self.hours[page] + gap) / (self.n_visits[page] + 1)
+        quiet = np.clip(missed, 1e-9, 1.0) ** (waited / np.maximum(own_gap, 1e-9))
+        return expected, np.where(expected > 0, 1.0 - quiet, 0.0)

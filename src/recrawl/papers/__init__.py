@@ -1,0 +1,1 @@
+"""The papers' own experiments, tables and figures."""

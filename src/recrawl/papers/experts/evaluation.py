@@ -1,0 +1,117 @@
+"""The evaluation of Radinsky and Bennett (2013) on any history: can a page's next significant change be predicted?
+
+At every round after the first n, each method predicts for each page whether the next round will differ, from what was known
+by then; the accuracy is the mean over rounds, then over pages. Experts are chosen before the first prediction (or again after a
+number of rounds), by what was seen before. All results are plain rows; tables and plots are made from them elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+
+from recrawl.core.arrays import Ints, Ints8
+from recrawl.errors import NotEnoughData
+from recrawl.history import History
+from recrawl.models.experts.selection import links_between
+from recrawl.papers.experts.predictions import OnPage, choices, page_predictions
+from recrawl.papers.experts.rows import rows
+from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
+from recrawl.world import change
+from recrawl.world.contents import Contents, contents_of
+
+OnStep = Callable[[str], None]
+
+
+def evaluate_experts(
+    history: History,
+    settings: ExpertSettings = ExpertSettings(),  # noqa: B008
+    on_step: OnStep = lambda what: None,
+    on_page: OnPage = lambda done, of: None,
+) -> ExpertEvaluation:
+    """The paper's Tables 1 to 3 and Figs. 6 and 7: what is known, ways to combine and to choose experts, n and k."""
+    on_step("what the pages said")
+    contents = contents_of(history, settings.every, settings.min_share)
+    on_step("what changed")
+    notion = change.notion_from(settings.notion)
+    sketches = change.sketches_of(history, contents) if isinstance(notion, change.Shingles) else None
+    changed = change.changes(contents, notion, sketches)
+    return evaluate_contents(contents, changed, settings, partial(links_between, history), on_step, on_page)
+
+
+def evaluate_contents(
+    contents: Contents,
+    changed: Ints8,
+    settings: ExpertSettings,
+    links: Callable[[Contents], sparse.csr_array] | None = None,
+    on_step: OnStep = lambda what: None,
+    on_page: OnPage = lambda done, of: None,
+) -> ExpertEvaluation:
+    """The same for given contents and changes; `links` gives the links between the pages, up to the last round of the contents."""
+    lengths = _lengths(contents, settings)
+    pages = predictable(changed, settings.alpha)
+    if settings.most_pages is not None and len(pages) > settings.most_pages:
+        pages = np.sort(np.random.default_rng(settings.seed).choice(pages, settings.most_pages, replace=False))
+    evaluation = _described(contents, changed, pages, settings)
+    if lengths != settings.n_trains and "history" in settings.parts:
+        evaluation.notes.append(
+            f"the history has {contents.shape[1]} rounds: too few to learn from more than {max(lengths)}"
+        )
+    if "combining" in settings.parts and (len(settings.cs) > 1 or settings.reselect):
+        evaluation.notes.append("union, bagging and boosting use the first C and the experts chosen first")
+    on_step("choosing experts")
+    chosen = choices(contents, settings, links)
+    for name, times in chosen.items():
+        usual = np.median([(times[0][1].neighbour[page] >= 0).sum() for page in pages])
+        if usual < min(settings.k, contents.shape[0] - 1):
+            evaluation.notes.append(f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts")
+    on_step("predicting")
+    predictions = list(page_predictions(contents, changed, pages, chosen, lengths, settings, on_page))
+    evaluation.rows = {part: list(rows(part, predictions, settings, lengths)) for part in settings.parts}
+    return evaluation
+
+
+def predictable(changed: Ints8, alpha: float) -> Ints:
+    """The pages that switch between change and no change in at least a share `alpha` of the rounds (section 7.1).
+
+    >>> predictable(np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, -1, 0]], np.int8), 0.3).tolist()
+    [1]
+    """
+    known = (changed[:, 1:] >= 0) & (changed[:, :-1] >= 0)
+    differs = known & (changed[:, 1:] != changed[:, :-1])
+    share = differs.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.flatnonzero((share >= alpha) & known.any(axis=1))
+
+
+def _lengths(contents: Contents, settings: ExpertSettings) -> tuple[int, ...]:
+    """The training sizes that leave something to predict."""
+    n_rounds, most = contents.shape[1], contents.shape[1] - settings.sigma - 10
+    if most < settings.n_train:
+        raise NotEnoughData(
+            f"the history has {n_rounds} rounds of {settings.every}; to learn from {settings.n_train} of them and predict ten or "
+            f"more, {settings.n_train + settings.sigma + 10} are needed. Use a smaller --train or a shorter --every"
+        )
+    return tuple(n for n in settings.n_trains if n <= most) or (settings.n_train,)
+
+
+def _described(contents: Contents, changed: Ints8, pages: Ints, settings: ExpertSettings) -> ExpertEvaluation:
+    if not len(pages):
+        raise NotEnoughData(
+            f"none of the {contents.shape[0]:,} pages alternates between change and no change in {settings.alpha:.0%} of the rounds: "
+            "they (nearly) always or never change. Use a smaller --alpha, another --change, or other rounds with --every"
+        )
+    rate, predicted = (float((part == 1).sum() / max((part >= 0).sum(), 1)) for part in (changed, changed[pages]))
+    first, last = (str(contents.rounds[i])[:16].replace("T", " ") for i in (0, -1))
+    return ExpertEvaluation(
+        settings=settings,
+        n_pages=contents.shape[0],
+        n_rounds=contents.shape[1],
+        first=first,
+        last=last,
+        n_predicted=len(pages),
+        change_rate=rate,
+        predicted_change_rate=predicted,
+    )

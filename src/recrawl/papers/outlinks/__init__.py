@@ -1,0 +1,1 @@
+"""Prediction of new outlinks: Dang et al., "look back, look around"."""

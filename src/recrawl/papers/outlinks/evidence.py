@@ -1,0 +1,110 @@
+"""What the parts of an evaluation may know: that before the predicted round, and that before the second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recrawl.errors import NotEnoughData
+from recrawl.history import History
+from recrawl.insight import graph
+from recrawl.insight.features import (
+    Feature,
+    FeatureInputs,
+    Features,
+    everything,
+    known_before,
+    static_network,
+    static_page,
+)
+from recrawl.papers.outlinks import rankings
+from recrawl.papers.outlinks.ladders import FEATURE_SETS
+from recrawl.papers.outlinks.settings import OutlinkSettings
+from recrawl.world.panel import Panel
+from recrawl.world.related import Related
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The same panel with related pages, vectors and graph of two times.
+
+    The link change rate counts all rounds after the first. Text or links of any of them would tell of what is to be predicted, so
+    its features are made of `first`.
+    """
+
+    first: FeatureInputs  # what the first round shows
+    before: FeatureInputs  # all up to the predicted round
+    notes: tuple[str, ...] = ()  # what was asked for but could not be done
+
+    @property
+    def related(self) -> str:
+        """How the related pages were found."""
+        told = [f"{when} {_found(related)}" for when, related in self._searches()]
+        return "; ".join(told) or "none were needed"
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the most similar pages that were found, the least of both searches."""
+        return min((related.recall for _, related in self._searches()), default=None)
+
+    def _searches(self) -> Iterator[tuple[str, Related]]:
+        for when, known in (
+            ("by the text before the predicted round", self.before),
+            ("by the text of the first round", self.first),
+        ):
+            if known.related is not None:
+                yield when, known.related
+
+
+def _found(related: Related) -> str:
+    n = int((related.weight.sum(axis=1) > 0).sum())
+    return f"{n:,} pages have some, {related.method} search with recall {related.recall:.3f}" if n else "there are none"
+
+
+def gather_evidence(
+    history: History,
+    panel: Panel,
+    settings: OutlinkSettings,
+    on_step: Callable[[str], None] = lambda what: None,
+    *,
+    trusted: Sequence[str] | None = None,
+    **sources: Any,
+) -> Evidence:
+    """What the parts that `settings` asks for need; `sources` go to `known_before` (k, method, transformer)."""
+    unknown = graph.trusted_rows(panel, trusted)[1] if trusted else ()
+    at_first = trusted if trusted and _any_seen(panel.window(0, 1), trusted) else None
+    last = panel.shape[1] - 1
+    before = known_before(history, panel, last, _needed(settings), on_step=on_step, trusted=trusted, **sources)
+    first = known_before(history, panel, 1, _needed_first(settings), on_step=on_step, trusted=at_first, **sources)
+    return Evidence(first, before, tuple(_notes(unknown, bool(trusted) and at_first is None)))
+
+
+def _needed(settings: OutlinkSettings) -> Features:
+    features: set[Feature] = set()
+    if {"history", "importance"} & set(settings.parts):
+        features |= set(everything(settings.history, papers_rate=settings.papers_rate))
+    if "correlation" in settings.parts:
+        features |= set(static_page() + static_network(page_rank=True))
+    if {"rankings", "counts"} & set(settings.parts):
+        features |= set(rankings.all_features(settings))
+    return tuple(features)
+
+
+def _needed_first(settings: OutlinkSettings) -> Features:
+    sets = {"features": "SPsem+SN", "importance": "SP+SN", "maps": "SP"}
+    return tuple({feature for part, name in sets.items() if part in settings.parts for feature in FEATURE_SETS[name]})
+
+
+def _any_seen(panel: Panel, trusted: Sequence[str]) -> bool:
+    try:
+        return bool(len(graph.trusted_rows(panel, trusted)[0]))
+    except NotEnoughData:
+        return False
+
+
+def _notes(unknown: Sequence[str], none_at_first: bool) -> Iterator[str]:
+    for entry in unknown:
+        yield f"{entry!r} was to be trusted, but no such page or host is among those evaluated"
+    if none_at_first:
+        yield "nothing that is to be trusted was seen in the first round; in its features the home pages are trusted instead"

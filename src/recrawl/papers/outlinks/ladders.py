@@ -1,0 +1,115 @@
+"""How far each set of features carries: the papers' ladders for the link change rate (Figs. 9, 10) and for presence (Fig. 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recrawl.insight.features import FeatureInputs, Features, everything, static_network, static_page, vector
+from recrawl.insight.targets import HasNewLinks, LinkChangeRate, Target
+from recrawl.models import metrics
+from recrawl.models.learners import Learner, baseline_features, named
+from recrawl.papers.outlinks.protocol import ModelPredictions, PredictionTask, by_pages, by_time, fit_predict, tuned
+from recrawl.papers.outlinks.settings import OutlinkSettings
+
+Row = dict[str, Any]
+
+#: The papers' names of the sets (section 6.1) → what is in them.
+FEATURE_SETS = {
+    "SP": static_page(),
+    "SPsem": static_page() + vector(),
+    "SP+SN": static_page() + static_network(),
+    "SPsem+SN": static_page() + vector() + static_network(),
+}
+
+
+def feature_ladder(first: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
+    """The link change rate from what the first round shows, set by set, beside the baseline that always says 0.
+
+    `first` is what was known before the second round, so that neither features nor related pages stem from the time in which
+    the rate is counted.
+    """
+    for links in settings.links:
+        target = LinkChangeRate(links)
+        for seed in settings.seeds:
+            for learner in ("hist-gradient-boosting", "extra-trees"):
+                for name, features in FEATURE_SETS.items():
+                    task = by_pages(first, target, features, seed, features_of=1)
+                    yield scored(task, named(learner), settings, seed=seed, features=name, history=0)
+            task = by_pages(first, target, FEATURE_SETS["SP"], seed, features_of=1)
+            yield scored(task, named("always-zero"), settings, seed=seed, features="none", history=0)
+
+
+def history_ladder(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
+    """Whether a page will have new links, with 0 to 8 rounds of history, beside the previous count."""
+    for links in settings.links:
+        target = HasNewLinks(links)
+        for seed in settings.seeds:
+            for history in settings.histories(known.panel.shape[1]):
+                features = everything(history, papers_rate=settings.papers_rate)
+                task = settings_task(known, target, features, settings, seed)
+                row = scored(
+                    task, named(settings.presence_learner), settings, seed=seed, features="all", history=history
+                )
+                yield row | {"history": history, "n_columns": len(features)}
+            baseline = named("previous-count")
+            task = settings_task(known, target, baseline_features(baseline, links), settings, seed)
+            yield scored(task, baseline, settings, seed=seed, features="previous-count", history=1)
+
+
+def settings_task(known: FeatureInputs, target: Target, features: Features, settings: OutlinkSettings, seed: int) -> PredictionTask:
+    """The rows of the split that was asked for; see `split_of`."""
+    if split_of(target, settings) == "time":
+        return by_time(known, target, features, seed)
+    return by_pages(known, target, features, seed)
+
+
+def split_of(target: Target, settings: OutlinkSettings) -> str:
+    """The split that was asked for; for the link change rate always unseen pages.
+
+    Up to the round before the last a page's rate is nearly what it is up to the last: who learns from a page's own earlier rates
+    has been told.
+    """
+    return "pages" if target.kind == "rate" else settings.split
+
+
+def learnt(task: PredictionTask, learner: Learner, settings: OutlinkSettings, seed: int, history: int) -> ModelPredictions:
+    """The learner, tuned, taught and asked."""
+    return fit_predict(tuned(learner, task, settings, history=history, seed=seed), task)
+
+
+def scored(task: PredictionTask, learner: Learner, settings: OutlinkSettings, *, seed: int, features: str, history: int) -> Row:
+    """One row: what was predicted from what and how, and how well."""
+    found = learnt(task, learner, settings, seed, history)
+    return {
+        "target": task.target.name,
+        "links": task.target.links,
+        "features": features,
+        "learner": learner.name,
+        "split": split_of(task.target, settings),
+        "seed": seed,
+        "n_train": len(task.y_train),
+        "n_test": len(task.y_test),
+        **scores(task.target.kind, task.y_test, found),
+    }
+
+
+def scores(kind: str, truth: Any, found: ModelPredictions) -> dict[str, float]:
+    """The scores that fit a kind of target."""
+    if kind == "presence":
+        known = metrics.classification_scores(truth, found.value)
+        if found.probability is not None:
+            known["log_loss"] = metrics.log_loss(truth, found.probability)
+            known["calibration_error"] = metrics.expected_calibration_error(truth, found.probability)
+        return known
+    known = metrics.regression_scores(truth, found.value) | {"spearman": metrics.spearman(truth, found.value)}
+    if found.distribution is not None:
+        known["log_likelihood"] = metrics.mean_log_likelihood(found.distribution, truth)
+    if kind == "number" and found.probability is not None:
+        known["log_loss"] = metrics.log_loss(truth > 0, found.probability)
+        known["calibration_error"] = metrics.expected_calibration_error(
+            (truth > 0).astype(np.float32), found.probability
+        )
+    return known

@@ -1,0 +1,57 @@
+"""What `recrawl evaluate` is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from recrawl.insight.features import MAX_HISTORY
+from recrawl.insight.targets import LinkKind
+
+PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts")
+SPLITS = ("pages", "time")
+
+
+@dataclass(frozen=True)
+class OutlinkSettings:
+    """Which parts of the evaluation, on which split, with which settings."""
+
+    links: tuple[LinkKind, ...] = ("internal", "external")
+    parts: tuple[str, ...] = PARTS
+    split: str = "pages"  # "pages": the papers' split; "time": learn from past rounds, predict the last
+    seeds: tuple[int, ...] = (0, 1, 2)  # repetitions
+    quick: bool = False  # the papers' tuned settings instead of cross-validation
+    folds: int = 5  # of the cross-validation; the papers do not say, the authors' program has 5
+    papers_rate: bool = False  # rates of related pages that include the predicted round, as in the papers
+    history: int = MAX_HISTORY
+    trees: int | None = None  # at most so many trees or iterations, to look quickly
+    presence_learner: str = "extra-trees"
+    n_jobs: int = 2  # cores
+
+    def histories(self, n_rounds: int) -> range:
+        """The history sizes to try: as many rounds as there are before the first one that is learnt from."""
+        return range(min(self.history, max(n_rounds - 2, 0)) + 1)
+
+    def with_trees(self, model: Any) -> Any:
+        """The model with no more trees than asked for."""
+        sizes = {name: value for name, value in model.get_params().items() if is_size(name) and isinstance(value, int)}
+        return model.set_params(**{name: self._at_most(value) for name, value in sizes.items()})
+
+    def grid_with_trees(self, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """The grid without models that have more trees than asked for."""
+        return {
+            name: sorted({self._at_most(value) for value in values}) if is_size(name) else values
+            for name, values in grid.items()
+        }
+
+    def _at_most(self, n_trees: int) -> int:
+        return n_trees if self.trees is None else min(self.trees, n_trees)
+
+
+def is_size(setting: str) -> bool:
+    """Whether a setting of a learner is its number of trees.
+
+    >>> [is_size(setting) for setting in ("max_iter", "estimator__n_estimators", "learning_rate")]
+    [True, True, False]
+    """
+    return setting.split("__")[-1] in ("n_estimators", "max_iter")

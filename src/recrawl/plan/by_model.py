@@ -1,0 +1,163 @@
+"""A plan by a stored model: what `recrawl train` learnt says what to expect of every page.
+
+To predict a large collection takes a while, to plan by its predictions does not. So they are kept beside the visits, and made
+anew only when another model is asked or visits have come since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import NEVER, US_PER_HOUR
+from recrawl.errors import HistoryError, NotEnoughData
+from recrawl.history import History, Timeline
+from recrawl.insight.hints.of_pages import hints_of
+from recrawl.insight.targets import new_links
+from recrawl.models.predictor import Prediction, Predictor, predict
+from recrawl.models.saved import check_fits, load
+from recrawl.plan.situation import Situation
+from recrawl.plan.survey import Step
+from recrawl.policies.by_model import ByModel
+from recrawl.web.visit import Outcome
+from recrawl.world.page_names import named_pages
+from recrawl.world.pages import Pages
+from recrawl.world.rounds import rounds_of
+
+FILE = "predictions.parquet"
+PAGES = tuple(field.name for field in fields(Pages) if field.name not in ("related", "url_groups"))
+TOLD = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
+COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *TOLD}
+
+
+class PredictedLinks:
+    """What a plan asks of its expectation, answered by predictions."""
+
+    def __init__(self, columns: dict[str, Floats]) -> None:
+        self.expected, self.probability = columns["expected"], columns["probability"]
+        self.n_links, self.n_hits = columns["n_links"], columns["n_hits"]
+        self.size = np.full(len(self.expected), np.nan)  # a model knows it, and needs no further bound
+
+    def expect(self, pages: Pages, now: datetime, of: Ints | None = None) -> tuple[Floats, Floats]:
+        """New links expected of a visit now, and the probability of at least one; for some pages, or for all."""
+        page = np.arange(len(pages)) if of is None else of
+        return self.expected[page], self.probability[page]
+
+
+def situation_by_model(
+    history: History, model: str | Path, on_step: Step = lambda what: None, on_note: Step = lambda what: None
+) -> Situation:
+    """All pages as a stored model sees them."""
+    on_step("the model's predictions")
+    predictor, key = load(model), _key(history, model)  # before anything is read: what comes later makes it old
+    rows = _kept(history, key)
+    if rows is None:
+        on_note("predicting first: no predictions of this model with these visits are kept yet")
+        rows = _predicted(history, predictor, model, on_step, on_note)
+        if history.until is None:
+            _keep(history, key, rows)
+    else:
+        check_fits(predictor, rows["page"].to_numpy(), model)
+    columns = {name: rows[name].to_numpy() for name in rows.column_names if name != "url"}
+    pages = Pages(**{name: columns[name].copy() for name in PAGES})
+    told = {name: columns[name].astype(np.float64) for name in TOLD}
+    (gap,) = columns["gap_hours"][:1]
+    policy, expecting = ByModel(told), PredictedLinks(told)
+    hints = hints_of(history, columns["page"], pages.host, pages.last_visit)
+    url = rows["url"].combine_chunks()
+    return Situation(
+        page=columns["page"],
+        url=url,
+        pages=pages,
+        policy=policy,
+        expectation=expecting,
+        last_change=columns["change"],
+        cycle_hours=gap,
+        hints=hints,
+    )
+
+
+def _predicted(history: History, predictor: Predictor, model: str | Path, on_step: Step, on_note: Step) -> pa.Table:
+    """One row a page, ordered by URL: all that a plan asks."""
+    timeline = history.timeline
+    if not timeline.n_visits:
+        raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
+    check_fits(predictor, timeline.pages, model)
+    found = predict(predictor, history, (), on_step, on_note)
+    told = found["all"] if "all" in found else next(iter(found.values()))
+    ids, url, host, site = named_pages(history, timeline.pages)
+    at = np.searchsorted(told.panel.page, ids)
+    pages = _noted(timeline, ids, site, host)
+    gaps = np.diff(rounds_of(timeline, predictor.recipe.every).ends) / US_PER_HOUR
+    columns = {name: getattr(pages, name) for name in PAGES}
+    columns |= {name: values[at] for name, values in _told(told).items()}
+    usual = float(np.median(gaps)) if len(gaps) else 24.0
+    return pa.table({"page": ids, "url": url, "gap_hours": np.full(len(ids), usual)} | columns)
+
+
+def _noted(timeline: Timeline, ids: Ints, site: Ints, host: Ints) -> Pages:
+    """What all visits together say of each page; the timeline is ordered by page and time."""
+    pages = Pages.unseen(site, host)
+    order = np.searchsorted(timeline.pages, ids)
+    first = np.searchsorted(timeline.page, timeline.pages)
+    last = np.append(first[1:], timeline.n_visits) - 1
+    failed, gone = timeline.outcome == Outcome.FAILED, timeline.outcome == Outcome.GONE
+    # The last visit that was answered at all: everything after it failed.
+    answered_at = np.maximum.accumulate(np.where(~failed, np.arange(timeline.n_visits), -1))
+    answered_at = np.maximum(answered_at[last], first - 1)
+    pages.last_visit[:] = timeline.at[last][order]
+    pages.n_visits[:] = (last - first + 1)[order]
+    pages.n_answers[:] = np.add.reduceat(~failed & ~gone & (timeline.links >= 0), first)[order]
+    pages.n_failures[:] = (last - answered_at)[order]
+    pages.is_gone[:] = ((answered_at >= first) & gone[np.maximum(answered_at, 0)])[order]
+    return pages
+
+
+def _told(told: Prediction) -> dict[str, NDArray[Any]]:
+    new = new_links(told.panel, told.links)
+    found = np.nan_to_num(new) > 0
+    moments = told.panel.at.astype("datetime64[us]").astype(np.int64)
+    return {name: getattr(told, name) for name in ("expected", "probability", "low", "high", "basis")} | {
+        "n_links": np.nansum(new, axis=1),
+        "n_hits": found.sum(axis=1),
+        "change": np.where(found, moments, NEVER).max(axis=1, initial=NEVER),
+    }
+
+
+def _key(history: History, model: str | Path) -> bytes:
+    """What predictions rest on: the model and the visits."""
+    files = "\n".join([str(history.until), *sorted(history.store.files("visits"))])
+    return hashlib.sha256(Path(model).read_bytes() + files.encode()).hexdigest().encode()
+
+
+def _kept(history: History, key: bytes) -> pa.Table | None:
+    """The predictions that were kept, if they are of this model and no visit came since."""
+    path = history.store.folder / FILE
+    try:
+        if (pq.read_schema(path).metadata or {}).get(b"of") != key:
+            return None
+        rows = pq.read_table(path)
+        return rows if set(rows.column_names) == COLUMNS else None
+    except (OSError, pa.ArrowInvalid):
+        return None
+
+
+def _keep(history: History, key: bytes, rows: pa.Table) -> None:
+    path = history.store.folder / FILE
+    beside = path.with_suffix(f".{os.getpid()}")
+    try:
+        pq.write_table(rows.replace_schema_metadata({b"of": key}), beside, compression="zstd")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise HistoryError(f"cannot write {path}: {error.strerror}") from error

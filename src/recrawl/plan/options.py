@@ -1,0 +1,179 @@
+"""What a plan can be asked for: one record, which the command line, Scrapy's settings and the API share, with one check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recrawl.core.options import check_values, option
+from recrawl.core.times import parse_period
+from recrawl.errors import BadOption, BadPlugin
+from recrawl.plan.budgets import share_or_number
+from recrawl.world.notion_names import ANY
+
+if TYPE_CHECKING:
+    from recrawl.policies.base import Policy
+
+GOALS = ("links", "content", "both")
+FAVOURS = ("coverage", "freshness")
+
+
+def _check_change(text: str) -> None:
+    from recrawl.errors import RecrawlError
+    from recrawl.world.change import notion_or_any
+
+    try:
+        notion_or_any(text)
+    except RecrawlError as error:
+        raise ValueError(f"{error}, or {ANY}") from None
+
+
+def _check_rounds(text: str) -> None:
+    from recrawl.world.rounds import parse_rounds
+
+    parse_rounds(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """Everything that a plan can be asked for, checked as soon as it is made.
+
+    >>> PlanOptions(goal="both", policy="bandit")
+    Traceback (most recent call last):
+    recrawl.errors.BadOption: goal both weighs links and changes itself: leave policy and settings out, or use goal links or content
+    """
+
+    budget: str = option(
+        "10%",
+        "Number of pages to pick, or a share of the known pages such as 10%.",
+        flags=("--budget", "-b"),
+        metavar="N",
+        check=share_or_number,
+    )
+    goal: str = option(
+        "links", "What to find: new links, pages whose copy is out of date (content), or both.", choices=GOALS
+    )
+    weight: float | None = option(
+        None,
+        "With goal both: weight of the links, from 0 (content only) to 1 (links only). Default: 0.5.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    change: str = option(
+        ANY,
+        "What makes a copy outdated: any difference, or significant, digest or shingles[:similarity].",
+        metavar="KIND",
+        check=_check_change,
+    )
+    policy: str | Policy | None = option(
+        None,
+        "Policy that selects the pages: a name, or path/to/mine.py:Mine. Default: the one recommended by recrawl tune, else "
+        "expected-harvest; freshness-value for goal content.",
+        flags=("--policy", "-p"),
+        metavar="NAME",
+    )
+    favour: str | None = option(
+        None,
+        "Find most links in the long run (coverage: links that stay can wait), or as many as possible now (freshness).",
+        choices=FAVOURS,
+    )
+    model: str | None = option(
+        None, "Plan by the predictions of a model that recrawl train wrote.", flags=("--model", "-m"), metavar="FILE"
+    )
+    per_host: int | None = option(None, "Maximum number of pages per host.", minimum=0)
+    per_site: int | None = option(None, "Maximum number of pages per registered domain.", minimum=0)
+    min_gap: str | None = option(
+        None,
+        "Minimum time between two visits to the same page, such as 6h or 7d.",
+        metavar="PERIOD",
+        check=parse_period,
+    )
+    threshold: float | None = option(
+        None,
+        "Minimum probability that a page has new links; with goal content, that it changed; with both, either.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    exclude: tuple[str, ...] = option(
+        (), "Skip URLs with this prefix or glob pattern (*, ?). Repeatable.", metavar="PATTERN"
+    )
+    retry_gone: bool = option(False, "Include pages that answered 404 or 410.")
+    settings: tuple[str, ...] = option(
+        (),
+        "Setting of the policy, such as bandit.window=28. Repeatable.",
+        flags=("--set",),
+        metavar="POLICY.SETTING=VALUE",
+    )
+    every: str = option(
+        "crawl",
+        "How past visits are grouped into cycles: 'crawl' (as crawled), a period such as 1h or 7d, or the times at which "
+        "cycles end.",
+        metavar="PERIOD",
+        check=_check_rounds,
+    )
+
+    def __post_init__(self) -> None:
+        check_values(self)
+        self._check_contradictions()
+        self._check_names()
+
+    def _check_contradictions(self) -> None:
+        by_policy = self.policy is not None or bool(self.settings)
+        if self.model and by_policy:
+            raise BadOption("model plans by its own predictions: leave policy and settings out")
+        if self.model and self.goal != "links":
+            raise BadOption(f"model predicts new links only: leave model out, or goal {self.goal}")
+        if self.model and self.change != ANY:
+            raise BadOption(f"model predicts new links only: leave model out, or change {self.change}")
+        if self.goal == "both" and by_policy:
+            raise BadOption(
+                "goal both weighs links and changes itself: leave policy and settings out, or use goal links or content"
+            )
+        if self.favour is not None and (by_policy or self.model or self.goal != "links"):
+            raise BadOption(
+                f"favour {self.favour} is for plans by expected-harvest: leave policy, settings, model and goal out, or use "
+                f"policy expected-harvest with the setting expected-harvest.favour={self.favour}"
+            )
+        if self.weight is not None and self.goal != "both":
+            raise BadOption(f"weight {self.weight:g} weighs links against content: it needs goal both")
+
+    def _check_names(self) -> None:
+        """What is named must be there, before anything slow begins."""
+        if self.model is not None and not Path(self.model).is_file():
+            raise BadOption(f"model {self.model}: there is no such file; recrawl train writes one")
+        if self.policy is None and not self.settings:
+            return
+        from recrawl.policies.settings import parse
+
+        names = {text.partition("=")[0].rpartition(".")[0].strip() for text in self.settings}
+        if isinstance(self.policy, str):
+            self._check_policy(self.policy)
+            names = {self.policy}
+        elif self.policy is not None:
+            _refuse_future(self.policy.name, self.policy.needs)
+            if self.settings:
+                raise BadOption(
+                    "settings belong to a policy that is named: give an object its settings when it is made"
+                )
+        for name in sorted(names):
+            self._check_policy(name)
+        parse(self.settings, sorted(names))
+
+    def _check_policy(self, name: str) -> None:
+        from recrawl.policies.registry import policy_class
+
+        try:
+            policy = policy_class(name)
+        except BadPlugin as error:
+            raise BadOption(f"policy: {error}") from None
+        _refuse_future(policy.name, policy.needs)
+
+
+def _refuse_future(name: str, needs: Any) -> None:
+    from recrawl.world.pages import Need
+
+    if Need.FUTURE in needs:
+        raise BadOption(
+            f"policy {name} knows the future: it can only be replayed. Try recrawl replay --policies {name}"
+        )

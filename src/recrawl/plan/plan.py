@@ -1,0 +1,183 @@
+"""A plan: the pages to fetch next, each with a reason, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from recrawl.core.arrays import Floats, Ints, Times
+from recrawl.core.words import count, number
+from recrawl.world.notion_names import ANY
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest:
+    """What one plan was asked for, with every option worked out: a budget in pages, a gap as a length of time."""
+
+    pages: int  # the budget
+    per_host: int | None = None
+    per_site: int | None = None
+    min_gap: timedelta = timedelta(0)  # minimum time between two visits to the same page
+    exclude: tuple[str, ...] = ()  # prefixes and shell patterns of URLs that must not be fetched
+    threshold: float | None = None  # minimum probability of what the goal asks for
+    retry_gone: bool = False  # also pages that answered 404 or 410
+    every: str = "crawl"  # what a cycle is, when learning from the past
+    max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
+    goal: str = "links"  # what counts as gain: links, content or both
+    forbidden: Ints | None = None  # ids of pages that must not be fetched
+    use_hints: bool = True  # of sitemaps and feeds, where they have proven true
+    change: str = ANY  # what counts as a change: any difference in text or links, or a notion of `recrawl.world.change`
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan:
+    """The pages to fetch next: one entry per page, the best first; and what was left out and why."""
+
+    id: str
+    made_at: datetime
+    policy: str
+    request: PlanRequest
+    page: Ints  # ids in the history
+    url: pa.Array
+    host: list[str]
+    expected: Floats  # new links
+    low: Floats  # ends of the 80% interval; NaN: the policy has none
+    high: Floats
+    probability: Floats  # of at least one new link
+    probability_changed: Floats  # that the page is no longer as it was when last seen; NaN: not known
+    last_visit_at: Times  # NaT: never
+    last_change_at: Times  # when new links were last seen on it; NaT: never
+    due_at: Times  # never before `made_at`
+    reason: list[str]
+    n_known: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
+    #: New links expected of the policy's first 1, 2, … pages, up to one more than twice the budget.
+    links_by_budget: Floats = field(default_factory=lambda: np.empty(0))
+    changed_by_budget: Floats = field(default_factory=lambda: np.empty(0))  # changed pages expected among them
+    n_starving: int = 0
+    budget_needed: int = 0  # pages per cycle, so that none waits longer than `request.max_wait`
+    memo: dict[str, float] = field(default_factory=dict)  # what the policy must remember of this choice
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    def __repr__(self) -> str:
+        return f"Plan({count(len(self), 'page')} by {self.policy}, {self.gain_in_words()} expected)"
+
+    @property
+    def gain(self) -> Floats:
+        """What a visit to each page brings: new links, or the probability of change if the goal is content alone."""
+        return self.probability_changed if self.request.goal == "content" else self.expected
+
+    @property
+    def yield_by_budget(self) -> Floats:
+        """The gain of the policy's first 1, 2, … pages together."""
+        return self.changed_by_budget if self.request.goal == "content" else self.links_by_budget
+
+    def gain_in_words(self) -> str:
+        """What all pages together are expected to bring."""
+        return self.in_words(float(self.expected.sum()), float(np.nansum(self.probability_changed)))
+
+    def in_words(self, links: float, changed: float) -> str:
+        """New links or changed pages, whichever the goal counts."""
+        words = {"links": f"{number(links)} new links", "content": f"{number(changed)} changed pages"}
+        return words.get(self.request.goal) or " and ".join(words.values())
+
+    def at_cut(self, curve: Floats) -> float:
+        """What one page more would add to one of the curves."""
+        n = len(self)
+        return float(curve[n] - curve[n - 1]) if 0 < n < len(curve) else 0.0
+
+    def by_budget(self) -> list[tuple[int, float, float]]:
+        """Budget, new links and changed pages expected of half the budget, the budget, and twice the budget."""
+        links, changed = self.links_by_budget, self.changed_by_budget
+        if not len(links):
+            return []
+        rows = []
+        for budget in sorted({max(1, round(len(self) * share)) for share in (0.5, 1, 2)}):
+            end = min(budget, len(links)) - 1
+            gains = (float(links[end]), float(changed[end]))
+            if budget == len(self):  # as chosen with just that budget
+                gains = (float(self.expected.sum()), float(np.nansum(self.probability_changed)))
+            rows.append((budget, *gains))
+        return rows
+
+    def summary(self) -> dict[str, Any]:
+        """The plan as a whole, as plain values; these keys are an interface."""
+        return {
+            "plan": self.id,
+            "made_at": self.made_at.isoformat(),
+            "policy": self.policy,
+            "goal": self.request.goal,
+            "budget": self.request.pages,
+            "pages": len(self),
+            "known_pages": self.n_known,
+            "expected_new_links": round(float(self.expected.sum()), 4),
+            "expected_changed": _known(float(np.nansum(self.probability_changed)), self.probability_changed),
+            "not_picked": self.left_out,
+            "by_budget": [
+                {
+                    "budget": budget,
+                    "expected_new_links": round(links, 4),
+                    "expected_changed": _known(changed, [changed]),
+                }
+                for budget, links, changed in self.by_budget()
+            ],
+            "starving": self.n_starving,
+            "budget_needed": self.budget_needed,
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One record per page, the best first; these keys are an interface."""
+        from recrawl.plan.formats import records
+
+        return records(self)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per page, the best first."""
+        at = pa.timestamp("us", "UTC")
+        return pa.table(
+            {
+                "rank": np.arange(1, len(self) + 1),
+                "url": self.url,
+                "host": pa.array(self.host, pa.string()),
+                "expected_new_links": self.expected,
+                "expected_low": pa.array(self.low, from_pandas=True),
+                "expected_high": pa.array(self.high, from_pandas=True),
+                "probability": self.probability,
+                "probability_changed": pa.array(self.probability_changed, from_pandas=True),
+                "due_at": pa.array(self.due_at, pa.timestamp("us")).cast(at),
+                "last_visit_at": pa.array(self.last_visit_at, pa.timestamp("us")).cast(at),
+                "last_change_at": pa.array(self.last_change_at, pa.timestamp("us")).cast(at),
+                "reason": pa.array(self.reason, pa.string()),
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per page, the best first; needs pandas."""
+        from recrawl.core.frames import to_pandas
+
+        return to_pandas(self.to_arrow())
+
+    def write(self, path: str | Path, format: str = "jsonl") -> None:
+        """Write the plan as a crawler takes it: urls, jsonl, csv, scrapy, urlfrontier, heritrix or nutch.
+
+        ``.gz`` and ``.zst`` compress. The file appears under its name only when it is complete.
+        """
+        from recrawl.plan.formats import write
+
+        write(self, path, format)
+
+
+def _known(value: float, of: Any) -> float | None:
+    """None where no value was known."""
+    return None if np.isnan(of).all() else round(value, 4)

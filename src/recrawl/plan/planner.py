@@ -1,0 +1,225 @@
+"""History + options → plan. Read this first: everything else serves it.
+
+The only way to a plan: the API, the commands, the Scrapy add-on and ``recrawl crawl`` all use `Planner`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from recrawl.core.arrays import Flags, Floats, Ints, Times
+from recrawl.core.hashing import hash64
+from recrawl.core.times import NEVER, microseconds, parse_period
+from recrawl.history import History
+from recrawl.plan.budgets import pages_of
+from recrawl.plan.default import default_policy
+from recrawl.plan.explain import PlanExplanation, explain
+from recrawl.plan.options import PlanOptions
+from recrawl.plan.plan import Plan, PlanRequest
+from recrawl.plan.situation import Situation
+from recrawl.plan.survey import survey
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget, Cause
+from recrawl.policies.choice import Choice
+from recrawl.web import urls
+from recrawl.world.change import notion_or_any
+
+Report = Callable[[str], None]
+
+
+def ignore(message: str) -> None:
+    """Default callback: do nothing."""
+
+
+class Planner:
+    """Makes plans from a history, and explains them.
+
+    `now`: plan as of that moment, from what was known then. `forbidden`: ids of pages that must not be fetched. `on_step` is
+    called with what is going on, `on_note` with what the user should know.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        options: PlanOptions | None = None,
+        now: datetime | None = None,
+        *,
+        forbidden: Ints | None = None,
+        on_step: Report = ignore,
+        on_note: Report = ignore,
+    ) -> None:
+        self.options = PlanOptions() if options is None else options
+        self.history = history.detached() if now is None else history.as_of(now)
+        self.now = now or history.until or datetime.now(UTC)
+        self.forbidden, self.on_step, self.on_note = forbidden, on_step, on_note
+
+    def plan(self) -> Plan:
+        """The pages to fetch next."""
+        return make_plan(self.situation, self.request, self.now)
+
+    def explain(self, url: str) -> PlanExplanation:
+        """Why a page is, or is not, in the plan."""
+        return explain(self.situation, self.request, self.budget, url, self.now)
+
+    @cached_property
+    def situation(self) -> Situation:
+        """What the past shows; read once, when it is first needed."""
+        options = self.options
+        if options.model is not None:
+            from recrawl.plan.by_model import (
+                situation_by_model,  # models take seconds to load, and most plans need none
+            )
+
+            return situation_by_model(self.history, options.model, self.on_step, self.on_note)
+        return survey(self.history, self._policy(), options.every, self.on_step, notion_or_any(options.change))
+
+    @cached_property
+    def request(self) -> PlanRequest:
+        """The options with everything worked out that depends on the history."""
+        options, n_pages = self.options, len(self.situation.pages)
+        pages = pages_of(options.budget, n_pages)
+        if pages > n_pages:
+            self.on_note(f"budget {options.budget} is above the number of known pages: {n_pages:,} are used")
+        return PlanRequest(
+            pages=min(pages, n_pages),
+            per_host=options.per_host,
+            per_site=options.per_site,
+            min_gap=parse_period(options.min_gap) if options.min_gap else timedelta(0),
+            exclude=options.exclude,
+            threshold=options.threshold,
+            retry_gone=options.retry_gone,
+            every=options.every,
+            goal=options.goal,
+            forbidden=self.forbidden,
+            change=options.change,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What may be fetched, with the pages barred that must not be."""
+        return budget_of(self.situation, self.request, self.now)
+
+    def _policy(self) -> Policy:
+        from recrawl.policies.settings import made
+
+        options = self.options
+        if isinstance(options.policy, Policy):
+            return options.policy
+        if options.goal == "both":
+            from recrawl.policies.links_and_content import LinksAndContent
+
+            return LinksAndContent(0.5 if options.weight is None else options.weight)
+        if options.policy is not None:
+            return made(options.policy, options.settings)
+        default = default_policy(self.history, options.every, options.goal, options.favour)
+        self.on_note(f"planning {default.why}")
+        return made(default.policy, options.settings, **default.settings)
+
+
+def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan:
+    """The policy's choice as a plan."""
+    pages, budget = situation.pages, budget_of(situation, request, now)
+    policy = situation.chooser(request)
+    choice = policy.choose(pages, budget, now)
+    twice = min(2 * budget.pages + 1, len(pages))
+    ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
+    expected, likely = situation.expected(choice, now)
+    links_of_ranked, likely_of_ranked = situation.expected(ranked, now)
+    spread = choice.spreads()
+    may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
+    last = pages.last_visit[choice.page]
+    starving = may & (pages.age_hours(now) > _hours(request.max_wait))
+    starving[choice.page] = False
+    url = situation.url.take(pa.array(choice.page))
+    changed_of_ranked = situation.changed_given_links(request, now, ranked.page, likely_of_ranked)
+    return Plan(
+        id=_plan_id(now, situation.policy.name, situation.page[choice.page], expected),
+        made_at=now,
+        policy=situation.policy.name,
+        request=request,
+        page=situation.page[choice.page],
+        url=url,
+        host=[urls.host(text) for text in url.to_pylist()],
+        expected=expected,
+        low=spread.low,
+        high=spread.high,
+        probability=likely,
+        probability_changed=situation.changed_given_links(request, now, choice.page, likely),
+        last_visit_at=_times(last),
+        last_change_at=_times(situation.last_change[choice.page]),
+        due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
+        reason=[choice.why(i, situation.page_names(int(page))) for i, page in enumerate(choice.page)],
+        n_known=len(pages),
+        left_out=_left_out(choice, len(pages)),
+        links_by_budget=np.cumsum(links_of_ranked),
+        changed_by_budget=np.cumsum(changed_of_ranked),
+        n_starving=int(starving.sum()),
+        budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / _hours(request.max_wait))),
+        memo=dict(choice.memo),
+    )
+
+
+def budget_of(situation: Situation, request: PlanRequest, now: datetime) -> Budget:
+    """The budget, with the pages that must not be fetched barred."""
+    pages = situation.pages
+    barred = np.zeros(len(pages), np.int8)
+
+    def bar(which: Flags, cause: Cause) -> None:
+        barred[which & (barred == 0)] = cause
+
+    if request.exclude:
+        bar(matching(situation.url, request.exclude), Cause.EXCLUDED)
+    if request.forbidden is not None:
+        bar(np.isin(situation.page, request.forbidden), Cause.EXCLUDED)
+    if not request.retry_gone:
+        bar(pages.is_gone, Cause.GONE)
+    bar(pages.age_hours(now) < _hours(request.min_gap), Cause.TOO_SOON)
+    if request.threshold is not None:
+        bar(situation.probability(request, now) < request.threshold, Cause.UNPROMISING)
+    return Budget(request.pages, request.per_host, request.per_site, barred)
+
+
+def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
+    """Which URLs match one of the shell patterns (``*``, ``?``, ``[…]``); a pattern without any of these is a prefix.
+
+    >>> matching(pa.array(["https://e.org/a/1", "https://e.org/b"]), ["https://e.org/a/", "*c"]).tolist()
+    [True, False]
+    """
+    matches = np.zeros(len(url), np.bool_)
+    for pattern in patterns:
+        plain = pattern if any(sign in pattern for sign in "*?[") else pattern + "*"
+        # Atomic groups save Python time; Arrow's engine does not know them and does not need them.
+        expression = fnmatch.translate(plain).replace(r"\Z", r"\z").replace("(?>", "(?:")
+        matches |= np.asarray(pa.compute.match_substring_regex(url, f"^{expression}"))
+    return matches
+
+
+def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:
+    if choice.cause is None:
+        return {Cause.BELOW_CUT.words: n_pages - len(choice)}
+    counts = np.bincount(choice.cause, minlength=len(Cause))
+    return {cause.words: int(counts[cause]) for cause in Cause if cause and counts[cause]}
+
+
+def _plan_id(now: datetime, policy: str, page: Ints, expected: Floats) -> str:
+    digest = hash64(f"{now.isoformat()} {policy} ".encode() + page.tobytes() + expected.tobytes()) & 0xFFFFFFFF
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{digest:08x}"
+
+
+def _times(us: Ints) -> Times:
+    return np.where(us == NEVER, np.datetime64("NaT", "us"), us.view("datetime64[us]"))
+
+
+def _us(gap: timedelta) -> int:
+    return gap // timedelta(microseconds=1)
+
+
+def _hours(length: timedelta) -> float:
+    return length / timedelta(hours=1)

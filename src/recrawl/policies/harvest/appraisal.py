@@ -1,0 +1,114 @@
+"""What a visit of each page is worth now: the stock of unseen links, how soon it will be lost, and whether a sibling keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.workers import over_ranges
+from recrawl.policies.harvest.siblings import Neighbours
+from recrawl.policies.harvest.streams import HAZARDS, Streams, seen_one, weigh
+
+OVERDUE = 2.0
+
+
+@dataclass(frozen=True)
+class Appraisal:
+    """One entry a page that was asked about."""
+
+    stock: Floats  # links that wait there, and that no sibling has shown
+    urgency: Floats  # which part of it will be lost if the page waits, in proportion
+    safety: Floats  # which part no sibling will show
+    alone: Floats  # which part of the stock no sibling could have shown
+
+
+def appraise(
+    page: Ints,
+    now: float,
+    last: Floats,
+    rate: Floats,
+    streams: Streams,
+    pairs: Neighbours,
+    usual_gap: Floats,
+    cycle: float,
+    patience: float,
+) -> Appraisal:
+    """Appraise pages that were seen before. Times are clock hours; `last`, `rate` and `usual_gap` have one entry for every page.
+
+    stock: G = λ ∫ S(now - s) [o_p + (1 - o_p) ∏ (1 - b_pq)] ds from the last visit until now, with S(t) = Σ w_j e^(-δ_j t) the
+    links' survival by streams, o_p the share of links that stand on p alone, and the product over the siblings q visited after s,
+    of which each shows b_pq of the others; piecewise between their visits, in closed form.
+
+    urgency: with g(τ) = ∫₀^τ S, the index [g(τ) - τ (g(τ+1) - g(τ))]/g(τ), τ in cycles. It is 0 where nothing is lost by waiting
+    and 1 where no more can be gained by it. A link found late is worth less: its value decays by half in `patience` hours, as
+    if it might leave.
+
+    safety: o_p + (1 - o_p) ∏ (1 - b_pq · S_q(usual gap of q)): a sibling that shows a link and keeps it until its next visit saves
+    it. Siblings that are overdue (`OVERDUE` usual gaps and a cycle) do not count: else each would wait for the others, all of them
+    for ever.
+    """
+    found = Appraisal(*(np.zeros(len(page)) for _ in range(4)))
+    told = (found.stock, found.urgency, found.safety, found.alone)
+    keeps = np.empty(len(last))
+    prior = streams.pseudo_links * streams.shares
+    decay = np.log(2.0) / patience
+    over_ranges(len(last), lambda low, high: _keeps(low, high, streams.followed, prior, HAZARDS, decay, usual_gap, keeps))
+    keeps[~(now - last <= OVERDUE * usual_gap + cycle)] = 0.0
+    of_pairs = (pairs.start, pairs.other, pairs.given, pairs.alone)
+    known = (page, now, last, rate, streams.followed, prior, HAZARDS, *of_pairs, keeps)
+    over_ranges(len(page), lambda low, high: _appraise(low, high, known, cycle, decay, told))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _keeps(low, high, followed, prior, hazards, decay, gap, keeps):  # type: ignore[no-untyped-def]
+    """The share of each page's links that are still there after its usual gap, as far as they are worth something then."""
+    weights = np.empty(len(prior))
+    for p in range(low, high):
+        weigh(followed[p], prior, weights)
+        keeps[p] = 0.0
+        for j in range(len(prior)):
+            keeps[p] += weights[j] * np.exp(-(hazards[j] + decay) * gap[p])
+
+
+@njit(cache=True, nogil=True)
+def _appraise(low, high, known, cycle, decay, told):  # type: ignore[no-untyped-def]
+    page, now, last, rate, followed, prior, hazards, start, other, given, of_alone, keeps = known
+    stock, urgency, safety, alone = told
+    weights = np.empty(len(prior))
+    decayed = hazards + decay
+    for i in range(low, high):
+        p = page[i]
+        waited = max(now - last[p], 1e-6)
+        weigh(followed[p], prior, weights)
+        gained, gained_later = seen_one(weights, decayed, waited), seen_one(weights, decayed, waited + cycle)
+        index = (gained - waited / cycle * (gained_later - gained)) / gained
+        urgency[i] = min(max(index, 0.0), 1.0)
+        own, saved_by_none = of_alone[p], 1.0
+        n_later = 0
+        for at in range(start[p], start[p + 1]):
+            saved_by_none *= 1.0 - given[at] * keeps[other[at]]
+            n_later += last[other[at]] > last[p]
+        safety[i] = own + (1.0 - own) * saved_by_none
+        whole = seen_one(weights, hazards, waited)
+        if n_later == 0:
+            stock[i], alone[i] = rate[p] * whole, own
+            continue
+        ago, kept = np.empty(n_later), np.empty(n_later)
+        n = 0
+        for at in range(start[p], start[p + 1]):
+            if last[other[at]] > last[p]:
+                ago[n], kept[n] = min(max(now - last[other[at]], 0.0), waited), 1.0 - given[at]
+                n += 1
+        # From now backwards: what came after the latest sibling's visit is unseen by all, what came before it not by that one …
+        before, remaining, unseen = 0.0, 1.0, 0.0
+        for at in np.argsort(ago):
+            until = seen_one(weights, hazards, ago[at])
+            unseen += remaining * (until - before)
+            before = until
+            remaining *= kept[at]
+        unseen = own * whole + (1.0 - own) * (unseen + remaining * (whole - before))
+        stock[i], alone[i] = rate[p] * unseen, own * whole / unseen

@@ -1,0 +1,169 @@
+"""Which share of the links that come on a page also comes on another page of its site: only pairs that shared a link are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recrawl.core.arrays import Floats, Ints
+from recrawl.core.hashtable import EMPTY, insert, room_for, slots
+from recrawl.policies.harvest.alone import MOST as MOST_SHARED
+from recrawl.policies.harvest.alone import given
+
+MOST = 60  #: pairs of a page that are kept, and pages that are remembered for a link: those that more pages show are navigation
+LEAST = 10  #: of these where there are very many pages …
+ALTOGETHER = 10_000_000  #: … and so many pairs would be too many
+PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
+
+
+def most_pairs(n_pages: int) -> int:
+    """How many pairs of each page are kept: a site may add a link to a million pages at once.
+
+    >>> most_pairs(100), most_pairs(300_000), most_pairs(10_000_000)
+    (60, 33, 10)
+    """
+    return int(np.clip(ALTOGETHER // max(n_pages, 1), LEAST, MOST))
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The pairs by their first page: those of page p are ``start[p]:start[p + 1]``."""
+
+    start: Ints
+    other: Ints
+    share: Floats  # of what comes on the page, that the other one shows as well
+    given: Floats  # the same, of what is on other pages at all
+    alone: Floats  # one entry a page: the share of what comes on it that is on no other
+
+    def closest(self, page: int) -> tuple[int, float]:
+        """The page that shows most of a page's links, and which share of them; -1 where there is none."""
+        mine = slice(self.start[page], self.start[page + 1])
+        if mine.start == mine.stop:
+            return -1, 0.0
+        best = int(np.argmax(self.share[mine]))
+        return int(self.other[mine][best]), float(self.share[mine][best])
+
+
+class Siblings:
+    """Hits and chances of ordered pairs (p, q): links that came on p, and of these the ones that q showed.
+
+    A link that came on p had its chance if q was visited after it came. The share is (hits + α·a0)/(chances + α) with a0 =
+    min(`share`, 2/pages of the site). Links that come together are shared together, so those of one visit count as no more than
+    `per_visit`.
+    """
+
+    def __init__(self, site: Ints, pseudo_links: float = 5.0, share: float = 0.05, per_visit: float = 10.0) -> None:
+        self.n_pages = len(site)
+        self.pseudo_links, self.per_visit = pseudo_links, per_visit
+        self.prior = (
+            np.minimum(share, 2.0 / np.maximum(np.bincount(site, minlength=1), 1))[site] if len(site) else np.ones(0)
+        )
+        self.keys: Ints = np.full(1024, EMPTY, np.int64)
+        self.hits, self.chances = np.zeros(1024), np.zeros(1024)
+        self.size = 0
+        self.n_came = np.zeros(self.n_pages)  # links that came so far, as they count
+        self._fading = np.ones(self.n_pages)  # what is left of a page's pairs since links last came on it
+        self._start, self._at = np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64)  # slots by page
+        self._n_sorted = 0
+
+    def of_visits(self, page: Ints, n_came: Ints) -> tuple[Ints, Ints, Ints]:
+        """The known pairs of the pages on which links came: place in `page`, the other page, and slot."""
+        self._sort()
+        place = np.flatnonzero(n_came > 0)
+        sizes = self._start[page[place] + 1] - self._start[page[place]]
+        begin = np.repeat(self._start[page[place]], sizes)
+        at = self._at[begin + _ramps(sizes)]
+        return np.repeat(place, sizes), self.keys[at] % self.n_pages, at
+
+    def add_new(self, keys: Ints) -> None:
+        """Make room for pairs (page · pages + other page) that share a link for the first time."""
+        keys = keys[self.keys[slots(self.keys, keys)] == EMPTY]
+        self._reserve(len(keys))
+        self.chances[insert(self.keys, keys)] = PAST * self.n_came[keys // self.n_pages]
+        self.size += len(keys)
+
+    def learn(self, page: Ints, n_came: Ints, at: Ints, place: Ints, chance: Floats, kept: Floats) -> None:
+        """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown.
+
+        `kept`: the share of each page's past that still counts. Where no links came, its pairs fade the next time some do.
+        """
+        counts = np.minimum(n_came, self.per_visit)
+        self._fading[page] *= kept
+        left = self._fading[page[place]]
+        self.hits[at] *= left
+        self.chances[at] = self.chances[at] * left + counts[place] * chance
+        self._fading[page[n_came > 0]] = 1.0
+        self.n_came[page] = self.n_came[page] * kept + counts
+
+    def hit(self, keys: Ints, links: Floats) -> None:
+        """Add links that both pages of known pairs show."""
+        at = slots(self.keys, keys)
+        self.hits[at] += links
+        self.chances[at] = np.maximum(self.chances[at], self.hits[at])
+        if self.size > 2 * most_pairs(self.n_pages) * self.n_pages:
+            self.prune()
+
+    def prune(self) -> None:
+        """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
+        self._sort()
+        sizes, most = np.diff(self._start), most_pairs(self.n_pages)
+        if not len(self._at) or sizes.max() <= most:
+            return
+        order = np.lexsort((-self.shares(self._at), np.repeat(np.arange(self.n_pages), sizes)))
+        self._rebuild(self._at[order[_ramps(sizes) < most]], 0)
+
+    def shares(self, at: Ints) -> Floats:
+        """The shares of the pairs in these slots."""
+        alpha, prior = self.pseudo_links, self.prior[self.keys[at] // self.n_pages]
+        return np.minimum((self.hits[at] + alpha * prior) / (self.chances[at] + alpha), MOST_SHARED)
+
+    def neighbours(self, alone: Floats, is_reversed: bool = False) -> Neighbours:
+        """All pairs by their first page; reversed: by the other one, with the share of what comes on the first.
+
+        alone: the share of what comes on each page that is on no other.
+        """
+        self._sort()
+        one, other, share = (
+            self.keys[self._at] // self.n_pages,
+            self.keys[self._at] % self.n_pages,
+            self.shares(self._at),
+        )
+        if not is_reversed:
+            return Neighbours(self._start, other, share, given(share, alone[one]), alone)
+        order = np.argsort(other, kind="stable")
+        start = np.append(0, np.cumsum(np.bincount(other, minlength=self.n_pages)))
+        one, share = one[order], share[order]
+        return Neighbours(start, one, share, given(share, alone[one]), alone)
+
+    def _sort(self) -> None:
+        if self._n_sorted == self.size:
+            return
+        at = np.flatnonzero(self.keys != EMPTY)
+        at = at[np.argsort(self.keys[at], kind="stable")]
+        self._at, self._n_sorted = at, len(at)
+        counts = np.bincount(self.keys[at] // self.n_pages, minlength=self.n_pages)
+        self._start = np.append(0, np.cumsum(counts))
+
+    def _reserve(self, more: int) -> None:
+        if 2 * (self.size + more) > len(self.keys):
+            self._rebuild(np.flatnonzero(self.keys != EMPTY), more)
+
+    def _rebuild(self, held: Ints, more: int) -> None:
+        """A table of these slots with room for so many more."""
+        room = room_for(len(held) + more, 1024)
+        keys, hits, chances = self.keys[held], self.hits[held], self.chances[held]
+        self.keys, self.hits, self.chances = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
+        at = insert(self.keys, keys)
+        self.hits[at], self.chances[at] = hits, chances
+        self.size, self._n_sorted = len(keys), -1
+
+
+def _ramps(sizes: Ints) -> Ints:
+    """0, 1, … for each size.
+
+    >>> _ramps(np.array([2, 0, 3]))
+    array([0, 1, 0, 1, 2])
+    """
+    ends = np.cumsum(sizes)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)

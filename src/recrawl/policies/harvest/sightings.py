@@ -1,0 +1,174 @@
+"""When and where each link was first seen: what came on a page since its last visit, and which siblings show it, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
+from recrawl.core.hashtable import EMPTY, insert, new_keys, slot
+from recrawl.policies.harvest.siblings import most_pairs
+
+_UNSEEN = np.iinfo(np.int32).max
+
+
+class Sightings:
+    """First sightings of all links, and the pages on which each of them came.
+
+    A link came on a page if nobody had seen it when the page was last seen. So one moment a link is enough to tell, and no page
+    needs to remember all that it ever showed. Moments are numbered: a hundred million links are kept in half the memory.
+    """
+
+    def __init__(self) -> None:
+        self.times: list[float] = []  # hours since 1970 of each moment, ascending
+        self.first = np.full(1024, _UNSEEN, np.int32)  # the moment, by link
+        self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
+        self._before = np.empty(1024, np.int32)
+        self._page = np.empty(1024, np.int32)
+        self._n = 0
+
+    def all_known(self, links: LinkLists, hours: float) -> None:
+        """Nothing of this is new: it is where the crawl begins."""
+        self._reserve_links(links)
+        _all_known(links.links, self._moment(hours), self.first)
+
+    def came(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: float) -> LinkLists:
+        """The links that came on each page since it was last seen; infinite there: only those nobody has seen."""
+        self._reserve_links(shown)
+        last = (np.searchsorted(self.times, since, side="right") - 1).astype(np.int32)
+        start, links = _came(shown.start, shown.links, answered, last, self.first)
+        moment = self._moment(hours)
+        self._reserve_entries(len(links))
+        self._n = _note(start, links, page, moment, self.first, self._newest, self._before, self._page, self._n)
+        return LinkLists(start, links)
+
+    def shared(self, page: Ints, came: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
+        """How many of the links that came on a page another page of its site shows as well, each by the weight of its visit.
+
+        One entry for each pair that shares any: its key (page · pages + other page), ascending, and the sum. Visits without
+        weight are passed over.
+        """
+        keys, sums = _shared(
+            came.start, came.links, page, weight, self._newest, self._before, self._page, site, most_pairs(len(site))
+        )
+        held = np.flatnonzero(keys != EMPTY)
+        held = held[np.argsort(keys[held])]
+        return keys[held], sums[held]
+
+    def unshared(self, page: Ints, links: Ints32, begin: Ints, size: Ints, site: Ints) -> Ints:
+        """How many of the links that came on each page, so many from `begin` on, no other page of its site has shown."""
+        n: Ints = _unshared(
+            links, begin, size, page, self._newest, self._before, self._page, site, most_pairs(len(site))
+        )
+        return n
+
+    def _moment(self, hours: float) -> int:
+        if not self.times or hours > self.times[-1]:
+            self.times.append(hours)
+        return len(self.times) - 1
+
+    def _reserve_links(self, lists: LinkLists) -> None:
+        n_links = int(lists.links.max(initial=-1)) + 1
+        if n_links > len(self.first):
+            room = max(n_links, 2 * len(self.first))
+            self.first = _longer(self.first, room, _UNSEEN)
+            self._newest = _longer(self._newest, room, -1)
+
+    def _reserve_entries(self, more: int) -> None:
+        if self._n + more > len(self._before):
+            room = max(self._n + more, 2 * len(self._before))
+            self._before, self._page = _longer(self._before, room), _longer(self._page, room)
+
+
+def _longer(values: NDArray[Any], room: int, fill: int | None = None) -> NDArray[Any]:
+    longer = np.empty(room, values.dtype)
+    longer[: len(values)] = values
+    if fill is not None:
+        longer[len(values) :] = fill
+    return longer
+
+
+@njit(cache=True)
+def _all_known(links, moment, first):  # type: ignore[no-untyped-def]
+    for link in links:
+        first[link] = min(first[link], moment)
+
+
+@njit(cache=True)
+def _came(start, links, answered, since, first):  # type: ignore[no-untyped-def]
+    came = np.empty(len(links), links.dtype)
+    came_start = np.zeros(len(answered) + 1, np.int64)
+    n = 0
+    for i in range(len(answered)):
+        if answered[i]:
+            for at in range(start[i], start[i + 1]):
+                if first[links[at]] > since[i]:
+                    came[n] = links[at]
+                    n += 1
+        came_start[i + 1] = n
+    return came_start, came[:n].copy()
+
+
+@njit(cache=True)
+def _note(start, links, page, moment, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
+    # Backwards, so that the first pages stand first among those that show a link: where many share links, it is with the same few.
+    for i in range(len(page) - 1, -1, -1):
+        for at in range(start[i], start[i + 1]):
+            link = links[at]
+            first[link] = min(first[link], moment)
+            shower[n], before[n], newest[link] = page[i], newest[link], n
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def _shared(start, links, page, weight, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+    n_pages = len(site)
+    keys, sums = np.full(1024, EMPTY, np.int64), np.zeros(1024)
+    n = 0
+    for i in range(len(page)):
+        if weight[i] <= 0.0:
+            continue
+        for at in range(start[i], start[i + 1]):
+            entry, left = newest[links[at]], most
+            while entry >= 0 and left > 0:
+                left -= 1
+                q = shower[entry]
+                entry = before[entry]
+                if q == page[i] or site[q] != site[page[i]]:
+                    continue
+                key = page[i] * n_pages + q
+                place = slot(keys, key)
+                if keys[place] == EMPTY:
+                    keys[place] = key
+                    n += 1
+                sums[place] += weight[i]
+                if 2 * n > len(keys):
+                    keys, sums = _roomier(keys, sums)
+    return keys, sums
+
+
+@njit(cache=True)
+def _unshared(links, begin, size, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+    alone = np.zeros(len(page), np.int64)
+    for i in range(len(page)):
+        for at in range(begin[i], begin[i] + size[i]):
+            entry, left, is_shared = newest[links[at]], most, False
+            while entry >= 0 and left > 0 and not is_shared:
+                is_shared = shower[entry] != page[i] and site[shower[entry]] == site[page[i]]
+                entry = before[entry]
+                left -= 1
+            alone[i] += not is_shared
+    return alone
+
+
+@njit(cache=True)
+def _roomier(keys, sums):  # type: ignore[no-untyped-def]
+    held = np.flatnonzero(keys != EMPTY)
+    more_keys = new_keys(len(keys))
+    more_sums = np.zeros(len(more_keys))
+    more_sums[insert(more_keys, keys[held])] = sums[held]
+    return more_keys, more_sums

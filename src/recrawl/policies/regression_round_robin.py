@@ -1,0 +1,62 @@
+"""A fixed share of the budget by regression, the rest by waiting time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from recrawl.policies.base import Policy
+from recrawl.policies.budget import Budget
+from recrawl.policies.choice import Choice
+from recrawl.policies.regression import Regression
+from recrawl.policies.round_robin import RoundRobin
+from recrawl.world.pages import Pages, Visits
+
+
+def split(inner: Policy, rest: Policy, share: float, pages: Pages, budget: Budget, now: datetime) -> Choice:
+    """`share` of the budget by one policy, what is left by another (Pham, Santos and Freire 2018, Algorithm 3)."""
+    best = inner.choose(pages, replace(budget, pages=round(share * budget.pages)), now)
+    return best.then(rest.choose(pages, budget.rest(best, len(pages)), now))
+
+
+class RegressionRoundRobin(Policy):
+    """A fixed share of the budget by regression, the rest for the pages that waited longest.
+
+    `inner` gets `share` of the budget and `rest` what is left; any two policies will do. Other settings are those of `inner`.
+
+    >>> RegressionRoundRobin(Regression(window=28), share=0.8)
+    RegressionRoundRobin(share=0.8, window=28)
+
+    References: REG-RR of Pham, Santos and Freire (2018), section 5.3; 0.9 is the paper's share.
+    """
+
+    name: ClassVar[str] = "regression-round-robin"
+    paper: ClassVar[str | None] = "REG-RR"
+    components: ClassVar[dict[str, type]] = {"inner": Regression, "rest": RoundRobin}
+
+    def __init__(
+        self, inner: Policy | None = None, rest: Policy | None = None, share: float = 0.9, **settings: Any
+    ) -> None:
+        self.inner: Policy = self._component("inner", inner, settings)
+        self.rest: Policy = self._component("rest", rest, settings)
+        self._no_more(settings)
+        self.share = share
+        self.needs = self.inner.needs | self.rest.needs
+
+    def start(self, pages: Pages) -> None:
+        """Forget everything."""
+        self.inner.start(pages)
+        self.rest.start(pages)
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        """First the best by regression, then those that waited longest."""
+        return split(self.inner, self.rest, self.share, pages, budget, now)
+
+    def observe(self, visits: Visits) -> None:
+        """Both learn from all visits."""
+        self.inner.observe(visits)
+        self.rest.observe(visits)
+
+    def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
+        return self.inner._overlaps(page)

@@ -1,0 +1,1 @@
+"""What each part of expected-harvest contributes: ``recrawl experiments harvest``."""

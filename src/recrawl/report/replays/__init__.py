@@ -1,0 +1,1 @@
+"""What a replay found: ``recrawl replay --out``."""

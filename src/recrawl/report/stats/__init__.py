@@ -1,0 +1,1 @@
+"""How new links arrive on the recorded pages: ``recrawl stats``."""

@@ -1,0 +1,1 @@
+"""A made-up web that answers real requests on loopback while its clock goes on."""

@@ -1,0 +1,1 @@
+"""What a page is: visit records, URLs, HTML, terms, shingles."""

@@ -1,0 +1,1 @@
+"""The past as a crawler lived it: rounds, pages × rounds, contents, changes, and a crawler that walks it."""

@@ -1,0 +1,144 @@
+"""What is known of every page, what a batch of visits showed, and what a policy may ask for beyond that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from recrawl.core.arrays import Flags, Floats, Ints, Ints8, Ints32, LinkLists
+from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from recrawl.world.related import Related
+
+
+class Need(Enum):
+    """What a policy needs in its pages and visits beyond the usual; each takes time to work out."""
+
+    RELATED = "related"  # `Pages.related`: pages with similar text
+    UPDATES = "updates"  # `Visits.updated`: whether a link was never before on the page
+    WORDS = "words"  # `Visits.text` and `Pages.words`: what pages say
+    FUTURE = "future"  # `Pages.future`: only in a replay, for upper bounds that no real crawler could reach
+
+
+class Future(Protocol):
+    """What the next cycle will show; only a replay knows."""
+
+    def unseen_links(self) -> LinkLists:
+        """The links of each page that the crawler does not know yet."""
+
+    def renewable(self) -> tuple[Flags, Ints]:
+        """Which copies a visit would bring up to date, and for how many cycles they would stay so."""
+
+
+@dataclass
+class Pages:
+    """What is known of every page that may be chosen: one entry per page, ordered by URL, so that ties go by name."""
+
+    site: Ints  # small numbers: pages of one registrable domain share one
+    host: Ints
+    last_visit: Ints  # microseconds, UTC: the last time it was fetched, successfully or not; NEVER
+    n_visits: Ints  # fetches
+    n_answers: Ints  # fetches that showed its links
+    n_failures: Ints  # in a row, up to now
+    is_gone: Flags  # its last answer was 404 or 410
+    related: Related | None = None  # pages with similar text, if texts are known
+    #: Groups of pages with similar URLs, as small numbers: one array by folder, one by file name.
+    url_groups: tuple[Ints, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Tables of their own rather than one entry per page; None unless a policy needs them.
+        self.words: sparse.csr_matrix | None = None  # counts of the words of every text that `Visits.text` refers to
+        self.future: Future | None = None
+
+    @classmethod
+    def unseen(
+        cls,
+        site: Ints,
+        host: Ints,
+        *,
+        related: Related | None = None,
+        words: sparse.csr_matrix | None = None,
+        url_groups: tuple[Ints, ...] = (),
+    ) -> Pages:
+        """Pages that were never visited."""
+        n = len(site)
+        pages = cls(
+            site=site,
+            host=host,
+            last_visit=np.full(n, NEVER),
+            n_visits=np.zeros(n, np.int64),
+            n_answers=np.zeros(n, np.int64),
+            n_failures=np.zeros(n, np.int64),
+            is_gone=np.zeros(n, np.bool_),
+            related=related,
+            url_groups=url_groups,
+        )
+        pages.words = words
+        return pages
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    @property
+    def is_new(self) -> Flags:
+        """Fetched at most once: how it changes is not known yet."""
+        return self.n_visits < 2
+
+    def age_hours(self, now: datetime) -> Floats:
+        """Hours since each page was last fetched; infinite where it never was, never negative."""
+        waited = (microseconds(now) - np.where(self.last_visit == NEVER, 0, self.last_visit)) / US_PER_HOUR
+        return np.where(self.last_visit == NEVER, np.inf, np.maximum(waited, 0.0))
+
+    def note(self, visits: Visits) -> None:
+        """Remember that these visits were made."""
+        page, at = visits.page, microseconds(visits.at)
+        self.last_visit[page] = np.maximum(self.last_visit[page], at)
+        self.n_visits[page] += 1
+        self.n_answers[page] += visits.answered
+        self.n_failures[page] = np.where(visits.failed, self.n_failures[page] + 1, 0)
+        self.is_gone[page] = visits.gone | (self.is_gone[page] & visits.failed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visits:
+    """What the visits of one cycle showed: one entry per visit."""
+
+    at: datetime  # UTC, aware
+    page: Ints  # index into Pages, ascending
+    age_hours: Floats  # since the page was last fetched; infinite: never before
+    is_first: Flags  # it had never been fetched before, so nothing on it can be called new
+    answered: Flags  # its links were seen
+    gone: Flags
+    failed: Flags  # no answer, or not known what it would have been
+    #: 1: text or links differ from the last copy seen (or as the notion of change says); 0: no; -1: nothing to compare with
+    changed: Ints8
+    n_new_since: Ints32  # links that the last copy seen did not have; -1: nothing to compare with
+    #: 1: a link never before seen on this page; 0: none; -1: nothing to compare with, or no policy needs it
+    updated: Ints8
+    shown: LinkLists  # all links
+    new: LinkLists  # links that no page had shown before this cycle; a link is listed for each page that shows it
+    n_found: int  # the same, every link once
+    text: Ints32 | None = None  # what each page said: a row of `Pages.words`; -1: not known. None: no policy needs it
+    #: The `memo` of the choice that these visits were made for; None: this policy did not choose them.
+    memo: Mapping[str, float] | None = None
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @property
+    def came(self) -> Flags:
+        """The page itself came back, whether its links could be read or not: enough to see whether it changed."""
+        return ~self.failed & ~self.gone
+
+    @property
+    def n_new(self) -> Ints:
+        """New links of each visit: |O(s)| of Pham, Santos and Freire (2018)."""
+        return self.new.sizes

@@ -1,0 +1,132 @@
+"""The evaluation of experts against the plain version of the paper."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import slow_experts as slow
+from models.experts.test_against_slow import N_PAGES, N_TRAIN, made_up
+from recrawl.errors import NotEnoughData
+from recrawl.models.experts.selection import choose
+from recrawl.papers.experts.evaluation import evaluate_contents, predictable
+from recrawl.papers.experts.predictions import PagePredictions, choices, page_predictions
+from recrawl.papers.experts.settings import ExpertSettings
+from recrawl.world.contents import Contents
+
+SETTINGS = ExpertSettings(
+    n_train=N_TRAIN,
+    n_trains=(12, N_TRAIN),
+    k=3,
+    ks=(1, 3),
+    method="content",
+    methods=("content", "random"),
+    alpha=0.0,
+    n_models=2,
+    n_jobs=1,
+)
+
+
+def rows(found: object, part: str) -> dict[tuple[str, str, int, int], dict[str, float]]:
+    wanted = found.rows[part]  # type: ignore[attr-defined]
+    return {(row["method"], row["experts"], row["k"], row["n_train"]): row for row in wanted}
+
+
+def test_the_tables_are_those_of_the_plain_version() -> None:
+    contents, change, pages = made_up(11)
+    setting = slow.Setting(1, 1, N_TRAIN, 1.0, partial(slow.svm, tol=1e-5))
+    found = rows(evaluate_contents(contents, change, SETTINGS), "settings")
+    chosen = choose(contents.window(0, N_TRAIN), 3, "content")
+    judged = [page for page in range(N_PAGES) if slow.judged_times(pages, page, setting)]
+    single = [slow.accuracy(pages, p, slow.single_expert(pages, p, setting), setting) for p in judged]
+    coin = [slow.coin_accuracy(pages, p, setting) for p in judged]
+    threshold = [slow.accuracy(pages, p, slow.baseline(pages, p, setting), setting) for p in judged]
+    related = []
+    for p in judged:
+        experts, weights = chosen.of(p)
+        votes = slow.multiple_experts(pages, p, experts, weights, float(chosen.own_weight[p]), setting)
+        related.append(slow.accuracy(pages, p, votes, setting))
+    assert found["single-expert", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(single), abs=0.01)
+    assert found["related-experts", "content", 3, N_TRAIN]["accuracy"] == pytest.approx(np.mean(related), abs=0.01)
+    assert found["change-frequency, coin", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(coin))
+    assert found["change-frequency, threshold", "", 0, N_TRAIN]["accuracy"] == pytest.approx(np.mean(threshold))
+
+
+def predictions(contents: Contents, change: np.ndarray, settings: ExpertSettings) -> list[PagePredictions]:
+    pages = np.arange(N_PAGES)
+    return list(page_predictions(contents, change, pages, choices(contents, settings), settings.n_trains, settings))
+
+
+@pytest.mark.parametrize("reselect", [None, 6])
+@pytest.mark.parametrize("method", ["content", "cross-correlation"])
+def test_noise_in_later_rounds_changes_no_earlier_prediction(method: str, reselect: int | None) -> None:
+    contents, change, _ = made_up(11)
+    settings = replace(SETTINGS, method=method, methods=(method, "random"), reselect=reselect)
+    random, last = np.random.default_rng(0), 30
+    noisy, texts = change.copy(), contents.text.copy()
+    noisy[:, last + 1 :] = random.integers(0, 2, noisy[:, last + 1 :].shape)
+    texts[:, last + 1 :] = random.integers(0, contents.counts.shape[0], texts[:, last + 1 :].shape)
+    before = predictions(contents, change, settings)
+    after = predictions(replace(contents, text=texts), noisy, settings)
+    differ_later = False
+    for one, other in zip(before, after, strict=True):
+        for key, decisions in one.decisions.items():
+            assert np.array_equal(decisions[: last + 1], other.decisions[key][: last + 1], equal_nan=True), key
+            differ_later |= not np.array_equal(decisions, other.decisions[key], equal_nan=True)
+        for n, share in one.share.items():
+            assert np.array_equal(share[: last + 1], other.share[n][: last + 1], equal_nan=True)
+    assert differ_later
+
+
+def test_every_part_has_its_methods_and_the_same_rounds_for_all_of_them() -> None:
+    contents, change, _ = made_up(7)
+    found = evaluate_contents(contents, change, SETTINGS)
+    assert set(found.rows) == {"settings", "combining", "selection", "history", "number"}
+    for part in found.rows:
+        assert len({row["n_predictions"] for row in found.rows[part]}) == 1
+    assert ("related-experts", "random", 3, N_TRAIN) in rows(found, "selection")
+    assert ("related-experts", "content", 1, N_TRAIN) in rows(found, "number")
+    assert ("related-experts", "content", 3, 12) in rows(found, "history")
+    assert {"relational union", "boosting", "bagging"} <= {row["method"] for row in found.rows["combining"]}
+
+
+def test_experts_chosen_again_vote_from_then_on_only() -> None:
+    contents, change, _ = made_up(7)
+    settings = replace(SETTINGS, parts=("settings",), k=2, ks=(2,))
+    once = predictions(contents, change, settings)
+    often = predictions(contents, change, replace(settings, reselect=8))
+    second = N_TRAIN - 1 + 8
+    key = ("related-experts", "content", 2, N_TRAIN)
+    for one, other in zip(once, often, strict=True):
+        assert np.array_equal(one.decisions[key][:second], other.decisions[key][:second], equal_nan=True)
+    assert any(
+        not np.array_equal(a.decisions[key], b.decisions[key], equal_nan=True) for a, b in zip(once, often, strict=True)
+    )  # some page has other experts, or other weights, by then
+
+
+def test_pages_that_hardly_alternate_and_short_histories_are_named() -> None:
+    contents, change, _ = made_up(5)
+    quiet = np.zeros_like(change)
+    assert len(predictable(quiet, 0.3)) == 0
+    with pytest.raises(NotEnoughData, match="alternates"):
+        evaluate_contents(contents, quiet, ExpertSettings(n_train=10, n_trains=(10,)))
+    with pytest.raises(NotEnoughData, match="44 rounds"):
+        evaluate_contents(contents, change, ExpertSettings())
+    late = change.copy()
+    late[:, N_TRAIN - 1 :] = -1
+    with pytest.raises(NotEnoughData, match="nothing can be scored"):
+        evaluate_contents(contents, late, SETTINGS)
+
+
+@pytest.mark.slow
+def test_a_classifier_takes_the_place_of_the_machines_everywhere() -> None:
+    contents, change, _ = made_up(11)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    found = evaluate_contents(contents, change, replace(SETTINGS, classifier=tree))
+    usual = evaluate_contents(contents, change, SETTINGS)
+    for part in ("settings", "combining"):
+        ours, theirs = rows(found, part), rows(usual, part)
+        assert ours.keys() == theirs.keys()
+        assert any(ours[key]["accuracy"] != theirs[key]["accuracy"] for key in ours)

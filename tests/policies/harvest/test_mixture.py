@@ -1,0 +1,93 @@
+"""The mixture of rates beside integrals over them, and beside the truth that counts were drawn from."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import quad
+
+from recrawl.policies.harvest.mixture import LEVELS, N_STEPS, PSEUDO_PAGES, SHAPE, START, Mixture
+
+
+def density(rate: float, shares: np.ndarray) -> float:
+    """Of a rate, before anything is known of the page."""
+    return float(shares @ stats.gamma(SHAPE, scale=LEVELS / SHAPE).pdf(rate))
+
+
+@given(st.integers(0, 30), st.floats(0.05, 50))
+def test_rate_and_shape_are_the_moments_of_the_posterior(came: int, expected: float) -> None:
+    mixture = Mixture()
+    rate, shape = (one[0] for one in mixture.posterior(np.array([float(came)]), np.array([expected])))
+
+    def moment(power: int) -> float:
+        def weight(log_rate: float) -> float:
+            value = np.exp(log_rate)
+            likelihood = np.exp(
+                came * (log_rate + np.log(expected))
+                - expected * value
+                - max(came, 1e-9) * np.log(max(came, 1e-9))
+                + came
+            )
+            return value**power * density(value, mixture.shares) * likelihood * value
+
+        return quad(weight, np.log(1e-9), np.log(1e5), limit=2000, points=list(np.log(LEVELS)))[0]
+
+    whole, first, second = moment(0), moment(1), moment(2)
+    assert np.isclose(rate, first / whole, rtol=1e-3)
+    assert np.isclose(shape, (first / whole) ** 2 / (second / whole - (first / whole) ** 2), rtol=5e-3)
+
+
+def test_the_likelihood_is_that_of_negative_binomial_counts() -> None:
+    chance = np.random.default_rng(0)
+    came, mixture = chance.integers(0, 9, 50).astype(float), Mixture()
+
+    def slow(expected: np.ndarray) -> float:
+        laws = [stats.nbinom(SHAPE, SHAPE / (SHAPE + expected * level)).pmf(came.astype(int)) for level in LEVELS]
+        return float(np.log(mixture.shares @ np.array(laws)).sum())
+
+    one, two = chance.uniform(0.1, 5, (2, 50))
+    assert np.isclose(
+        mixture.log_likelihood(came, one) - mixture.log_likelihood(came, two), slow(one) - slow(two)
+    )  # they differ by a constant only
+
+
+def test_shares_are_learnt_by_expectation_maximisation() -> None:
+    chance = np.random.default_rng(1)
+    expected = chance.uniform(0.5, 20, 40)
+    came = chance.poisson(expected * chance.choice([0.02, 4.0], 40, p=[0.8, 0.2])).astype(float)
+    mixture, shares = Mixture(), START.copy()
+    mixture.learn(came, expected)
+    for _ in range(N_STEPS):
+        counts = PSEUDO_PAGES * START
+        for n, due in zip(came, expected, strict=True):
+            law = shares * [stats.nbinom(SHAPE, SHAPE / (SHAPE + due * level)).pmf(int(n)) for level in LEVELS]
+            counts = counts + law / law.sum()
+        shares = counts / counts.sum()
+    assert np.allclose(mixture.shares, shares)
+
+
+def test_quiet_pages_and_busy_ones_are_told_apart() -> None:
+    """Nine of ten pages never gain a link: a page with a few is not drawn down to them, nor they up to it."""
+    chance = np.random.default_rng(0)
+    is_busy = np.arange(2_000) % 10 == 0
+    expected = np.full(2_000, 3.0)
+    came = chance.poisson(np.where(is_busy, 30.0, 0.0)).astype(float)
+    mixture = Mixture()
+    for _ in range(5):
+        mixture.learn(came, expected)
+    rate, _ = mixture.posterior(came, expected)
+    assert abs(rate[is_busy].mean() / 10 - 1) < 0.05
+    assert rate[~is_busy].mean() < 0.01
+    seen_little = mixture.posterior(np.array([0.0, 1.0]), np.array([0.3, 0.3]))[0]
+    assert seen_little[0] < 0.3
+    assert seen_little[1] > 4.0
+
+
+def test_what_nothing_is_known_of_is_what_is_expected() -> None:
+    rate, shape = Mixture().posterior(np.zeros(1), np.zeros(1))
+    assert abs(rate[0] - 1) < 0.01
+    assert 0 < shape[0] < 0.1
+    assert Mixture().log_likelihood(np.empty(0), np.empty(0)) == 0
+    nobody = Mixture()
+    nobody.learn(np.empty(0), np.empty(0))
+    assert np.allclose(nobody.shares, START)
