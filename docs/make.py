@@ -64,14 +64,6 @@ API = {
     "Models": ("Which pages gain links, learnt from the past.", ("train",)),
     "Policies": ("Who chooses; [Policies](policies.md) describes each.", ("Policy", "Budget")),
 }
-#: Where to find what the package does not export under its public name.
-HOMES = {
-    "History": "recrawl.history.History",
-    "Visit": "recrawl.web.visit.Visit",
-    "import_files": "recrawl.history.ingest.import_files",
-    "Policy": "recrawl.policies.Policy",
-    "Budget": "recrawl.policies.Budget",
-}
 
 
 def pages() -> dict[Path, str]:
@@ -210,11 +202,12 @@ def api() -> str:
 
 
 def located(name: str) -> str | None:
-    """Where the thing with this public name is defined; None while it does not exist."""
-    thing = getattr(recrawl, name, None)
-    if thing is None or inspect.ismodule(thing):
-        return HOMES.get(name)
-    return f"{thing.__module__}.{thing.__qualname__}"
+    """Where the thing with this public name is defined; None if it cannot be loaded."""
+    try:
+        getattr(recrawl, name)
+    except (AttributeError, ImportError):
+        return None
+    return f"recrawl.{recrawl._PLACES[name].replace(':', '.')}"
 
 
 def directive(name: str, where: str) -> str:

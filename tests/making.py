@@ -15,7 +15,7 @@ import numpy as np
 import zstandard
 
 from recrawl.history import History
-from recrawl.history.ingest import Options, Report, import_files
+from recrawl.history.ingest import ImportOptions, ImportReport, import_files
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RECRAWL = [sys.executable, "-m", "recrawl.cli"]
@@ -73,7 +73,7 @@ PACKED = ("plain", "gz", "zst", "one gz")
 
 def imported(
     folder: Path, *inputs: bytes | str | Path, workers: int = 1, into: str = "history", **options: Any
-) -> tuple[Report, History]:
+) -> tuple[ImportReport, History]:
     """Import contents (given as bytes) or files into a history in a folder."""
     paths = []
     for i, given in enumerate(inputs):
@@ -83,7 +83,7 @@ def imported(
             given = path
         paths.append(str(given))
     history = History.create(folder / into)
-    report = import_files(history, paths, Options(**options), workers=workers)
+    report = import_files(history, paths, ImportOptions(**options), workers=workers)
     assert report.read == report.added + report.duplicates + sum(report.skipped.values()), report
     assert set(report.skipped) == set(report.examples)
     return report, history

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Summary, summary
-from recrawl.report.stats.analysis import Empirical, analyse
+from recrawl.report.stats.analysis import LinkStatistics, analyse
 from recrawl.world.panel import build
 
 #: Name, options of visits.py, rounds for stats, least share of rounds, what the collection is.
@@ -139,7 +139,7 @@ def comparison(totals: Summary, other: tuple[int, ...]) -> Iterator[str]:
     yield "| difference | " + " | ".join(f"{(a - b) / b:+.2%}" for a, b in zip(ours, other, strict=True)) + " |\n"
 
 
-def stats(found: Empirical, every: str, share: float) -> Iterator[str]:
+def stats(found: LinkStatistics, every: str, share: float) -> Iterator[str]:
     yield f"`recrawl stats --every {every} --min-share {share}` ({found.n_pages:,} pages in {len(found.rounds)} rounds):\n"
     for sentence in found.findings:
         yield f"- {sentence}"

@@ -19,8 +19,8 @@ from benchmarks.results.results import imported
 from recrawl.policies import Budget, named
 from recrawl.replay import replay_many, summarise
 from recrawl.report.harvest.experiment import harvest
-from recrawl.report.harvest.page import tables
-from recrawl.report.page import Table
+from recrawl.report.harvest.page import harvest_tables
+from recrawl.report.tables import Table
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
 
@@ -114,8 +114,8 @@ def report(data: Path, name: str, orders: int, parts: list[str], related: int, r
     if "compared" in parts:
         yield from markdown(compared(world, budgets, window, orders, rivals))
     found = harvest(world, budgets, parts, orders=1, workers=1)
-    for title, _, table in tables(found):
-        yield f"{title}:\n"
+    for table in harvest_tables(found):
+        yield f"{table.title}:\n"
         yield from markdown(table)
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from benchmarks.results.results import CORPORA, imported
 from recrawl.history import History
 from recrawl.papers.outlinks.evaluation import evaluate
-from recrawl.papers.outlinks.settings import Settings
+from recrawl.papers.outlinks.settings import OutlinkSettings
 from recrawl.papers.outlinks.tables import count_table, feature_table, history_table, kinds, ranking_table
-from recrawl.report.page import Table
+from recrawl.report.tables import Table
 from recrawl.synth import SynthSettings, batches
 from recrawl.world import panel
 
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int)
     parser.add_argument("--parts", default=",".join(PARTS))
     asked = parser.parse_args()
-    settings = Settings(
+    settings = OutlinkSettings(
         parts=tuple(asked.parts.split(",")), seeds=tuple(range(asked.repeat)), quick=not asked.tuned, trees=asked.trees
     )
     for name in asked.names:

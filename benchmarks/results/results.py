@@ -19,7 +19,7 @@ from recrawl.history import History
 from recrawl.history.ingest import import_files
 from recrawl.insight.features import known_before
 from recrawl.papers.outlinks.rankings import RANKINGS, features_of, rank
-from recrawl.papers.outlinks.settings import Settings
+from recrawl.papers.outlinks.settings import OutlinkSettings
 from recrawl.world import panel
 
 #: name → options of visits.py, rounds, and the panels: (rounds of each, how many)
@@ -43,7 +43,7 @@ CORPORA = {
 }
 CHOSEN_NAMES = ("new-link-count trees, LBLA", "forecast", "forecast, quiet tied", "average-count", "previous-count")
 CHOSEN = tuple(r for r in RANKINGS if r.name in CHOSEN_NAMES)
-SETTINGS = Settings(links=("all",), split="time", seeds=(0,), quick=True, trees=200)
+SETTINGS = OutlinkSettings(links=("all",), split="time", seeds=(0,), quick=True, trees=200)
 
 
 def imported(data: Path, options: tuple[str, ...], folder: str) -> History:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,9 @@ from recrawl.policies.choice import LEVEL, Choice, Sentence
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Need, Pages, Visits
 from recrawl.world.recorded import FAILED, GONE, NOTHING, World
+
+if TYPE_CHECKING:
+    from recrawl.history import History
 
 Make = Callable[[], Policy]
 Shown = Iterable[int] | int  # the links of a page in a cycle, or one of NOTHING, GONE, FAILED
@@ -76,6 +81,35 @@ def tiny_world(
         first_shown=_first_shown(lists, small),
         **({} if says is None else _words(says, matrix)),
     )
+
+
+@contextmanager
+def tiny_history(n_days: int = 6) -> Iterator[History]:
+    """A small history in a temporary folder, for examples: three pages of one host, visited once per day.
+
+    ``/news`` gains four links per day, ``/blog`` one, ``/about`` none.
+
+    >>> with tiny_history() as history:
+    ...     history
+    History(18 visits to 3 pages, 2026-03-02 to 2026-03-07)
+    """
+    from tempfile import TemporaryDirectory
+
+    from recrawl.history import History
+    from recrawl.web.visit import Visit
+
+    with TemporaryDirectory() as folder:
+        history = History.create(Path(folder) / "history")
+        history.add(
+            Visit(
+                url=f"https://e.org/{name}",
+                at=_START + timedelta(days=day, minutes=minute),
+                links=[f"https://e.org/{name}/{i}" for i in range(per_day * (day + 1))],
+            )
+            for day in range(n_days)
+            for minute, (name, per_day) in enumerate((("news", 4), ("blog", 1), ("about", 0)))
+        )
+        yield history
 
 
 def _words(says: Sequence[Sequence[Said]], shows: Any) -> dict[str, Any]:

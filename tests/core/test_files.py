@@ -21,9 +21,14 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     write_text(target, "old")
-    with pytest.raises(KeyboardInterrupt), writing(target) as stream:
-        stream.write(b"new")
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with writing(target) as stream:
+            stream.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["out.txt"]
 

@@ -276,7 +276,7 @@ def test_scrapy_logs_and_counts_what_the_spider_refuses_as_usual(explained: Craw
     ("setting", "reason"),
     [
         ({"RECRAWL_ENABLED": "0"}, "RECRAWL_ENABLED is off"),
-        ({"RECRAWL_BUDGTE": "5"}, "No setting named RECRAWL_BUDGTE"),
+        ({"RECRAWL_BUDGTE": "5"}, "No setting named 'RECRAWL_BUDGTE'. Did you mean 'RECRAWL_BUDGET'"),
     ],
 )
 def test_if_disabled_or_misconfigured_the_add_on_says_why_and_the_crawl_runs_without_it(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawl.crawling import HttpRequest, HttpResponse, Sites, crawled, page, visits
+from crawl.crawling import HttpRequest, HttpResponse, Sites, crawled, page, start, visits
 
 pytestmark = pytest.mark.slow  # each crawl is a process
 
@@ -82,9 +82,18 @@ def test_a_redirect_to_another_host_waits_for_the_delay_of_that_host(sites: Site
 
 
 def test_the_summary_says_why_a_plan_could_not_be_made(sites: Sites, first: dict[str, Any]) -> None:
-    found = crawled(first["history"], RECRAWL_POLICY="oracle")
-    assert "knows the future" in found["summary"]["plan_failed"] or "know the future" in found["summary"]["plan_failed"]
+    found = crawled(first["history"], RECRAWL_MODEL=__file__)
+    assert "is not a model" in found["summary"]["plan_failed"]
     assert found["summary"]["visits"] == 0
+
+
+def test_a_policy_that_knows_the_future_is_refused_before_anything_is_fetched(
+    sites: Sites, first: dict[str, Any]
+) -> None:
+    sites.log.clear()
+    process = start(first["history"], RECRAWL_POLICY="oracle")
+    assert "oracle knows the future: it can only be replayed" in process.communicate(timeout=60)[1]
+    assert not sites.log
 
 
 @pytest.mark.slow

@@ -285,9 +285,9 @@ def test_a_stopped_crawl_says_nothing_about_a_host(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(robots_module, "download", ended)
     robots = object.__new__(Robots)
-    robots.crawler, robots.agent, robots._asked, robots._slowed = SimpleNamespace(engine=None), "webwatch", {}, {}
+    robots.crawler, robots.agent, robots._pending, robots._delay_from = SimpleNamespace(engine=None), "webwatch", {}, {}
     robots.session = SimpleNamespace(now=lambda: NOW, stats=SimpleNamespace(inc_value=lambda *_: None))  # type: ignore[assignment]
     with pytest.raises(CrawlEnded):
         asyncio.run(robots.rules("https://ended.org/a"))
     assert not any(origin == "https://ended.org" for origin, _ in Robots.kept)
-    assert not robots._asked
+    assert not robots._pending

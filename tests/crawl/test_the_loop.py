@@ -27,7 +27,7 @@ def found(folder: Path) -> dict[str, dict[str, Any]]:
     """Two days of cycles at a tenth of the pages, after a first crawl and five of everything."""
     weeks = str(N_CYCLES / 28)
     options = ["--pages", "100", "--full", "5", "--weeks", weeks, "--arms", "round-robin;unconditional;default"]
-    command = [sys.executable, "-m", "docs.living", *options, "--json", "--keep", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.results.living", *options, "--json", "--keep", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=550)
     assert done.returncode == 0, done.stderr
     return {arm: parts[0] for arm, parts in json.loads(done.stdout).items()}

@@ -22,7 +22,8 @@ from warcio.recordloader import ArcWarcRecord
 from making import imported, links, urls
 from recrawl.crawl.warc import WarcWriter
 from recrawl.errors import BadRecord
-from recrawl.sources import warc
+from recrawl.sources import Context
+from recrawl.sources.warc import Warc
 from recrawl.web.visit import Visit
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
@@ -66,7 +67,7 @@ def written(writer: WarcWriter) -> list[tuple[ArcWarcRecord, bytes]]:
 
 
 def visits(data: bytes) -> list[Visit]:
-    found = list(warc.read(io.BytesIO(data)))
+    found = list(Warc().read(io.BytesIO(data), Context()))
     assert not [item for item in found if isinstance(item, BadRecord)], found
     return [item for item in found if isinstance(item, Visit)]
 
@@ -239,7 +240,7 @@ def test_any_bytes_come_back(
     raw = [(one.rec_type, one.raw_stream.read()) for one in ArchiveIterator(io.BytesIO(data), no_record_parse=True)]
     assert [kind for kind, _ in raw] == ["warcinfo", "response", "request", "response"]
     assert raw[1][1].split(b"\r\n\r\n", 1)[1] == raw[2][1] == body
-    assert [item.url for item in warc.read(io.BytesIO(data)) if isinstance(item, Visit)][-1] == "https://e.org/after"
+    assert [item.url for item in Warc().read(io.BytesIO(data), Context()) if isinstance(item, Visit)][-1] == "https://e.org/after"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_wherever_a_file_is_cut_the_records_before_are_whole(writer: WarcWriter)
     ends = [iterator.get_record_offset() + iterator.get_record_length() for _ in iterator]
     for cut in range(len(data)):
         whole = sum(end <= cut for end in ends) - 1
-        found = [item for item in warc.read(io.BytesIO(data[:cut])) if isinstance(item, Visit)]
+        found = [item for item in Warc().read(io.BytesIO(data[:cut]), Context()) if isinstance(item, Visit)]
         assert [visit.url for visit in found] == [f"https://e.org/{i}" for i in range(whole)]
 
 
@@ -346,7 +347,7 @@ def test_a_killed_process_leaves_all_that_it_wrote(tmp_path: Path) -> None:
     acknowledged += [int(line) for line in process.stdout.read().splitlines()]
     process.wait()
     (path,) = tmp_path.iterdir()
-    found = [item.url for item in warc.read(path.open("rb")) if isinstance(item, Visit)]
+    found = [item.url for item in Warc().read(path.open("rb"), Context()) if isinstance(item, Visit)]
     assert found[: acknowledged[-1]] == [f"https://e.org/{i}" for i in range(acknowledged[-1])]
 
 

@@ -114,11 +114,11 @@ def bad_inputs(folder: Path) -> dict[str, tuple[Path, str]]:
         "a folder": (folder / "folder", "is a folder; name the files in it"),
         "a missing file": (folder / "missing", "No such file"),
         "nothing": (Path("/dev/null"), "is empty"),
-        "random bytes": (written(folder / "random", random.Random(7).randbytes(5000)), "of no known kind"),
+        "random bytes": (written(folder / "random", random.Random(7).randbytes(5000)), "is not recognised"),
         "an HTML page": (written(folder / "page.html", b"<!doctype html>"), "an HTML page"),
         "half a gzip file": (
             written(folder / "half.gz", gzip.compress(random.Random(1).randbytes(999) + GOOD)[:500]),
-            "of no known kind",
+            "is not recognised",
         ),
         "a truncated stream": (written(folder / "cut.jsonl.gz", gzip.compress(GOOD)[:-9]), "ends too early"),
     }
@@ -369,7 +369,7 @@ def test_visits_out_of_order_are_compared_in_order(tmp_path: Path) -> None:
 
 
 def test_several_workers_make_the_same_history_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recrawl.sources.chunks.PIECE", 20_000)
+    monkeypatch.setattr("recrawl.sources.chunks.LARGEST", 20_000)
     monkeypatch.setattr("recrawl.sources.streams.BLOCK", 20_000)
     rng = random.Random(1)
     pages = [f"https://e.org/{rng.randrange(40)}" for _ in range(400)]

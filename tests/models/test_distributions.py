@@ -26,7 +26,7 @@ def probabilities(distribution) -> np.ndarray:
 
 @every_distribution
 @every_mean
-def test_probabilities_sum_to_one_and_have_the_mean_that_is_told(make, mean):
+def test_probabilities_sum_to_one_and_have_the_stated_mean(make, mean):
     distribution = make(mean)
     p = probabilities(distribution)
     assert p.sum() == pytest.approx(1, abs=1e-9)
@@ -47,6 +47,20 @@ def test_poisson_is_that_of_scipy():
     y = np.array([0, 0, 1, 0, 9, 20, 150])
     np.testing.assert_allclose(Poisson(MEANS).log_likelihood(y), stats.poisson.logpmf(y, MEANS), rtol=1e-12)
     assert Poisson(MEANS).quantile(0.9).tolist() == stats.poisson.ppf(0.9, MEANS).tolist()
+
+
+def test_failures_before_successes_are_those_of_scipy():
+    chance = np.random.default_rng(1)
+    successes, p = 10 ** chance.uniform(-4, 4, 3_000), chance.uniform(1e-4, 1 - 1e-6, 3_000)
+    p[:500] = 1 - 10 ** chance.uniform(-6, -1, 500)
+    law, theirs, q = NegativeBinomial.of_failures(successes, p), stats.nbinom(successes, p), chance.uniform(1e-9, 1 - 1e-9, 3_000)
+    assert law.quick_quantile(q).tolist() == theirs.ppf(q).tolist()
+    count = np.floor(theirs.ppf(q)) - chance.integers(0, 3, 3_000)
+    np.testing.assert_allclose(law.cdf(count), theirs.cdf(count), atol=1e-12)
+    np.testing.assert_allclose(law.p_positive, theirs.sf(0), rtol=1e-9)
+    np.testing.assert_allclose(law.mean, theirs.mean(), rtol=1e-9)
+    same = NegativeBinomial(law.mean, law.dispersion)
+    np.testing.assert_allclose(same.cdf(count), law.cdf(count), atol=1e-9)
 
 
 @given(

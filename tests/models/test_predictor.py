@@ -13,8 +13,8 @@ import pytest
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.models import saved
-from recrawl.models.answers import Estimates, agreed
 from recrawl.models.around import BASES
+from recrawl.models.estimates import Estimates, reconciled
 from recrawl.models.predictor import Predictor, Recipe, predict, train
 from recrawl.models.reasons import reasons
 from recrawl.web.visit import Visit
@@ -313,12 +313,12 @@ def test_answers_are_raised_page_by_page() -> None:
         return Estimates(values, values / 10, values.astype(np.int64), values.astype(np.int64) + 2)
 
     answers = {"internal": told(1, 5), "external": told(2, 0), "all": told(4, 3)}
-    whole = agreed(answers)["all"]
+    whole = reconciled(answers)["all"]
     assert whole.expected.tolist() == [4, 5]
     assert whole.probability == pytest.approx([0.4, 0.5])
     assert (whole.low.tolist(), whole.high.tolist()) == ([4, 5], [6, 7])
-    assert agreed({"all": answers["all"]})["all"] is answers["all"]
-    assert agreed({"internal": answers["internal"]})["internal"] is answers["internal"]
+    assert reconciled({"all": answers["all"]})["all"] is answers["all"]
+    assert reconciled({"internal": answers["internal"]})["internal"] is answers["internal"]
 
 
 def test_a_baseline_predicts_its_own_column(web: History) -> None:

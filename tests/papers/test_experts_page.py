@@ -92,8 +92,8 @@ def test_findings_say_what_related_experts_beat_and_that_the_rest_is_not_proven(
         in first
     )
     assert (
-        "They do not differ significantly from random pages as experts (66.5%, p = 0.70) and each page's majority class (66.0%, p = 0.80)."
-        in first
+        "They do not differ significantly from random pages as experts (66.5%, p = 0.70) and each page's majority class "
+        "(66.0%, p = 0.80)." in first
     )
     assert "So it is not proven here that related pages help" in first
     assert "nothing shows that it is because they are related" in first

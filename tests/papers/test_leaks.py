@@ -16,9 +16,9 @@ from recrawl.history import History
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation, evaluate
 from recrawl.papers.outlinks.evidence import gather_evidence
 from recrawl.papers.outlinks.ladders import FEATURE_SETS
-from recrawl.papers.outlinks.page import findings
+from recrawl.papers.outlinks.page import findings, outlink_tables
 from recrawl.papers.outlinks.settings import OutlinkSettings
-from recrawl.papers.outlinks.tables import apart, ranking_table, scope, tables
+from recrawl.papers.outlinks.tables import apart, ranking_table, scope
 from recrawl.web.visit import Visit
 from recrawl.world import panel
 
@@ -138,7 +138,7 @@ def test_in_the_split_by_time_the_link_change_rate_is_tested_on_a_quarter_of_the
     assert tested["NNL-ET"] == ("time", N_PAGES)
     assert apart(ranked) == {"link-change-rate trees", "link-change-rate trees, look-around only"}
     assert [str(row[0]).endswith("†") for row in ranking_table(ranked, ["external"]).rows[:3]] == [True, True, False]
-    assert "†: on the quarter of the pages" in str(tables(ranked)[0].caption)
+    assert "†: tested on the quarter of the pages" in outlink_tables(ranked)[0].note
     assert "on a quarter of them" in scope(ranked)
 
 

@@ -13,14 +13,13 @@ from rich.console import Console
 
 from recrawl import synth
 from recrawl.history import History
-from recrawl.papers.outlinks import figures
-from recrawl.papers.outlinks import map_figures as outlinks_maps
+from recrawl.papers.outlinks import figures, map_figures
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation, evaluate
-from recrawl.papers.outlinks.page import findings, sections, write_outlinks_page
+from recrawl.papers.outlinks.page import findings, outlink_tables, sections, write_outlinks_page
 from recrawl.papers.outlinks.rankings import RANKINGS
 from recrawl.papers.outlinks.settings import PARTS, OutlinkSettings
-from recrawl.papers.outlinks.tables import correlated_pairs, importance_rows, ranking_table, tables
-from recrawl.report.page import Table
+from recrawl.papers.outlinks.tables import correlated_pairs, importance_rows, ranking_table
+from recrawl.report.tables import Table
 from recrawl.world import panel
 
 HOSTILE = "</script><script>alert(1)</script>?%{y}<img src=x onerror=alert(2)>&b=\"'"
@@ -29,7 +28,9 @@ TRUTHS = ("link-change-rate", "has-new-links", "new-link-count")
 
 def made_up(name: str = "page text size", rho: dict[str, float] | None = None, **settings: Any) -> OutlinkEvaluation:
     """Every part with rows worked out by hand, two repetitions; `rho` are the rankings' scores."""
-    found = OutlinkEvaluation(OutlinkSettings(seeds=(0, 1), **settings), 400, 10, "2020-09-14T00:00:00", f"exact {name}")
+    found = OutlinkEvaluation(
+        OutlinkSettings(seeds=(0, 1), **settings), 400, 10, "2020-09-14T00:00:00", f"exact {name}"
+    )
     for links in ("internal", "external"):
         for seed in (0, 1):
             common = {"links": links, "seed": seed, "n_test": 100}
@@ -118,7 +119,7 @@ def printed(found: OutlinkEvaluation, width: int = 100, styled: bool = False) ->
     console = Console(
         file=stream, width=width, force_terminal=styled, color_system="standard" if styled else None, highlight=False
     )
-    for table in tables(found):
+    for table in outlink_tables(found):
         console.print(table)
     return stream.getvalue()
 
@@ -159,7 +160,7 @@ def test_every_part_has_its_figures() -> None:
 
 def test_every_part_has_its_table() -> None:
     found = made_up()
-    n_tables = {part: len(tables(replace(found, rows={part: found.rows[part]}))) for part in PARTS}
+    n_tables = {part: len(outlink_tables(replace(found, rows={part: found.rows[part]}))) for part in PARTS}
     assert n_tables == dict.fromkeys(PARTS, 1) | {"importance": 4}
 
 
@@ -175,14 +176,14 @@ def test_the_rows_of_a_real_evaluation_are_shown(real: OutlinkEvaluation, tmp_pa
 
 def test_a_part_that_was_not_run_is_not_shown() -> None:
     found = replace(made_up(), rows={})
-    assert not tables(found)
+    assert not outlink_tables(found)
     assert not sections(found)
     assert not findings(found)
 
 
 def test_a_part_that_found_nothing_says_so(tmp_path: Path) -> None:
     found = replace(made_up(), rows={part: [] for part in PARTS})
-    assert not tables(found)
+    assert not outlink_tables(found)
     assert {section.text for section in sections(found)} == {"Nothing to show: there was too little to learn from."}
     assert write_outlinks_page(tmp_path / "page.html", found).stat().st_size < 20_000
 
@@ -289,16 +290,16 @@ def test_the_page_says_whether_the_predicted_round_was_used(papers_rate: bool, s
 
 
 def test_a_logarithmic_axis_keeps_zeros_in_sight_and_names_round_values() -> None:
-    axis = outlinks_maps.Axis(np.expm1(np.linspace(0, np.log1p(20_000), 24)).tolist())
+    axis = map_figures.Axis(np.expm1(np.linspace(0, np.log1p(20_000), 24)).tolist())
     assert axis.is_log
     assert axis.placed(np.array([0.0]))[0] == 0
     assert axis.ticks()["ticktext"] == ["0", "1", "10", "100", "1k", "10k"]
-    assert not outlinks_maps.Axis([0.1, 0.2, 0.3]).is_log
+    assert not map_figures.Axis([0.1, 0.2, 0.3]).is_log
 
 
 def test_colours_of_a_ranking_are_scaled_by_row() -> None:
     found = made_up(rho={"average-count": 0.8, "forecast": 0.1})
-    cells = outlinks_maps.ranking_figure(found, "internal").data[0]
+    cells = map_figures.ranking_figure(found, "internal").data[0]
     at = {row["ranking"]: i for i, row in enumerate(found.rows["rankings"][:36:3])}
     assert [line[at["average-count"]] for line in cells.z] == [1, 1, 1]
     assert [line[at["forecast"]] for line in cells.z] == [0, 0, 0]
@@ -320,7 +321,7 @@ def test_calibration_pools_the_repetitions() -> None:
 
 def test_the_names_of_correlated_features_leave_the_cells_the_whole_width() -> None:
     found = made_up("number of external outlinks, on related pages")
-    figure = outlinks_maps.correlation_figure(found, found.rows["correlation"][0])
+    figure = map_figures.correlation_figure(found, found.rows["correlation"][0])
     assert figure.layout.yaxis.ticklabelposition == "inside"
     assert figure.layout.margin.l < 20
     assert list(figure.layout.xaxis.range) == [-0.5, 5.5], "room for names would be taken from the cells"

@@ -111,7 +111,9 @@ def test_the_seed_decides_the_split() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_the_papers_task_splits_the_pages_with_a_known_target_of_the_last_round(known: FeatureInputs, target: Target) -> None:
+def test_the_papers_task_splits_the_pages_with_a_known_target_of_the_last_round(
+    known: FeatureInputs, target: Target
+) -> None:
     features = everything(2)
     task = by_pages(known, target, features, seed=3)
     truth = target.values(known.panel, ROUNDS - 1)

@@ -1,4 +1,4 @@
-"""Made-up panels for the tests of the experiments."""
+"""Made-up panels for the tests of the reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from recrawl.report.stats.analysis import Empirical, analyse
+from recrawl.report.stats.analysis import LinkStatistics, analyse
 from recrawl.world.panel import Panel
 
 WEEK = np.timedelta64(7, "D")
@@ -37,12 +37,12 @@ def make_visits(panel: Panel) -> tuple[NDArray[np.int64], NDArray[np.datetime64]
 
 @pytest.fixture
 def panel_of() -> Callable[..., Panel]:
-    """A panel with these numbers of new links [page, round]; NaN where nobody looked."""
+    """A panel with these numbers of new links [page, round]; NaN where the page was not visited."""
     return make_panel
 
 
 @pytest.fixture
-def analysed() -> Callable[[Panel], Empirical]:
+def analysed() -> Callable[[Panel], LinkStatistics]:
     """The analysis of a panel whose pages were visited in every round."""
     return lambda panel: analyse(panel, *make_visits(panel), seed=0)
 
@@ -65,5 +65,5 @@ def skewed() -> Panel:
 
 
 @pytest.fixture(scope="session")
-def skewed_empirical(skewed: Panel) -> Empirical:
+def skewed_statistics(skewed: Panel) -> LinkStatistics:
     return analyse(skewed, *make_visits(skewed), seed=0)

@@ -9,7 +9,13 @@ import pytest
 
 from recrawl.policies.harvest.model import credited
 from recrawl.report.harvest.experiment import ABLATIONS, LEVELS, _later_links, calibrate, harvest, hide
-from recrawl.report.harvest.page import ablation_table, calibration_table, write_harvest_page
+from recrawl.report.harvest.page import (
+    ablation_table,
+    calibration_table,
+    findings,
+    harvest_tables,
+    write_harvest_page,
+)
 from recrawl.testing import tiny_world
 from recrawl.world.crawler import Crawler
 from recrawl.world.recorded import World
@@ -31,7 +37,7 @@ def world() -> World:
     return tiny_world(shows, site=[0] * 12 + [1] * 12)
 
 
-def test_all_parts_are_told_in_tables_and_a_page(world: World, tmp_path: Path) -> None:
+def test_all_parts_are_shown_in_tables_and_a_page(world: World, tmp_path: Path) -> None:
     found = harvest(world, [2, 4], orders=2, workers=1)
     assert [one.left_out for one in found.ablations] == [name for name in ABLATIONS if name != "related pages"]
     assert all(0 < share <= 1 for one in found.ablations for share in one.coverage)
@@ -40,16 +46,18 @@ def test_all_parts_are_told_in_tables_and_a_page(world: World, tmp_path: Path) -
     assert all(error is not None and error >= 0 for one in found.ablations for error in one.chance)
     assert " ± " in str(ablation_table(found).rows[1][1])
     assert [row[0] for row in calibration_table(found).rows] == [2, 4]
-    assert "What each part is worth" in write_harvest_page(tmp_path / "page.html", found).read_text("utf-8")
+    assert "What each part contributes" in write_harvest_page(tmp_path / "page.html", found).read_text("utf-8")
+    assert [len(table.rows) for table in harvest_tables(found)] == [len(found.ablations), 2, 4]
+    assert "With 2 pages per cycle, expected-harvest finds" in findings(found)[0]
 
 
-def test_of_one_order_nobody_can_tell_what_is_chance(world: World) -> None:
+def test_one_order_gives_no_standard_error(world: World) -> None:
     found = harvest(world, [2], ("ablation",), orders=1, workers=1)
     assert {error for one in found.ablations for error in one.chance} == {None}
     assert not any("±" in str(cell) for row in ablation_table(found).rows for cell in row)
 
 
-def test_expectations_and_intervals_hold_on_links_that_come_by_chance(world: World) -> None:
+def test_expectations_and_intervals_hold_on_links_that_appear_at_random(world: World) -> None:
     found = calibrate(world, 6)
     assert found.expected == pytest.approx(found.found, rel=0.15)
     for level in LEVELS:
@@ -59,16 +67,16 @@ def test_expectations_and_intervals_hold_on_links_that_come_by_chance(world: Wor
     assert sum(n for *_, n in found.bins) == 6 * world.n_cycles
 
 
-def test_a_page_without_a_past_is_judged_by_its_site(world: World) -> None:
+def test_a_page_without_a_past_is_predicted_by_its_site(world: World) -> None:
     found = hide(world, share=0.5)
     assert found.n_pages == 12
     assert found.skill["their own past"] > 0.6
     assert found.skill["one visit, and pages of its size and site"] > 0.3
-    assert found.skill["one visit alone"] is None  # nothing tells them apart
-    assert "and related pages" not in found.skill  # nobody asked for any
+    assert found.skill["one visit alone"] is None  # nothing distinguishes them
+    assert "and related pages" not in found.skill  # the world has none
 
 
-def test_links_that_come_later_are_counted_once_a_page() -> None:
+def test_later_links_are_counted_once_per_page() -> None:
     world = tiny_world([[{1}, {2}], [{1, 5}, {2}], [{1, 5, 6}, {6}], [{1, 6}, {2, 7}]])
     assert _later_links(world, 1).tolist() == [1, 2]
 

@@ -12,9 +12,10 @@ import plotly.graph_objects as go
 import pytest
 
 from recrawl.errors import RecrawlError
-from recrawl.report.page import Section, Table, render, write_page
-from recrawl.report.stats.analysis import Empirical
-from recrawl.report.stats.page import write_empirical_page
+from recrawl.report.page import Section, plotly_name, render, write_page
+from recrawl.report.stats.analysis import LinkStatistics
+from recrawl.report.stats.page import write_stats_page
+from recrawl.report.tables import Table
 from recrawl.world.panel import Panel
 
 HOSTILE = "https://evil.example/</script><script>alert(1)</script>?%{y}<img src=x onerror=alert(2)>&b=\"'"
@@ -39,7 +40,7 @@ def chart(label: str = "a") -> go.Figure:
     return go.Figure(go.Bar(x=[label], y=[1], hovertemplate=label), layout={"title": {"text": label}})
 
 
-def test_hostile_text_stays_text_wherever_it_stands() -> None:
+def test_hostile_text_stays_text_wherever_it_is() -> None:
     def page(text: str) -> str:
         return render(text, [text], [Section(text, text, [Table((text,), [[text]]), chart(text)])])
 
@@ -48,28 +49,69 @@ def test_hostile_text_stays_text_wherever_it_stands() -> None:
 
 
 def test_a_hostile_url_in_the_history_adds_no_element(
-    panel_of: Callable[..., Panel], analysed: Callable[[Panel], Empirical], tmp_path: Path
+    panel_of: Callable[..., Panel], analysed: Callable[[Panel], LinkStatistics], tmp_path: Path
 ) -> None:
     def names(url: str) -> list[str]:
-        empirical = analysed(panel_of([[math.nan, 7.0, 1.0]], np.array([[math.nan, 0.0, 1.0]]), [url]))
-        return Tags(write_empirical_page(tmp_path / "p.html", empirical).read_text()).names()
+        statistics = analysed(panel_of([[math.nan, 7.0, 1.0]], np.array([[math.nan, 0.0, 1.0]]), [url]))
+        return Tags(write_stats_page(tmp_path / "p.html", statistics).read_text()).names()
 
     assert names(HOSTILE) == names("https://good.example/")
 
 
-def test_plotly_is_embedded_once_and_only_where_there_are_figures() -> None:
-    figures = render("t", [], [Section("a", items=[chart(), chart()]), Section("b", items=[chart()])])
-    assert 4_000_000 < len(figures) < 7_000_000
-    assert len(re.findall(r'class="plotly-graph-div"', figures)) == 3
-    assert len(render("t", [], [Section("a", "text", [Table(("x",), [[1]])])])) < 10_000
+def with_figures() -> list[Section]:
+    return [Section("a", "text", [chart(), chart()]), Section("b", items=[chart()])]
 
 
-def test_nothing_is_fetched_when_the_page_is_read() -> None:
-    page = render("t", ["intro"], [Section("a", "text", [chart()])])
+def test_a_self_contained_page_holds_plotly_once_and_only_where_there_are_figures() -> None:
+    page = render("t", ["intro"], with_figures(), self_contained=True)
+    assert 4_000_000 < len(page) < 7_000_000
+    assert len(re.findall(r'class="plotly-graph-div"', page)) == 3
+    assert len(render("t", [], [Section("a", "text", [Table(("x",), [[1]])])], self_contained=True)) < 10_000
+
+
+def test_a_self_contained_page_fetches_nothing() -> None:
+    page = render("t", ["intro"], with_figures(), self_contained=True)
     for tag, attributes in Tags(page).found:
         assert tag not in ("link", "iframe", "img")
         assert "src" not in attributes
-    assert "default-src 'none'" in page
+    assert "default-src 'none'; script-src 'unsafe-inline';" in page
+
+
+def test_a_page_refers_to_the_plot_library_in_its_own_folder_and_to_nothing_else() -> None:
+    page = render("t", ["intro"], with_figures())
+    assert len(page) < 50_000
+    sources = [attributes["src"] for _, attributes in Tags(page).found if "src" in attributes]
+    assert sources == [plotly_name()]
+    assert re.fullmatch(r"plotly-[\d.]+\.min\.js", plotly_name())
+    assert "default-src 'none'; script-src 'unsafe-inline' 'self' file:;" in page
+    assert f"need the file {plotly_name()} beside this page" in page
+
+
+def test_the_plot_library_is_written_once_beside_the_pages(tmp_path: Path) -> None:
+    write_page(tmp_path / "a.html", "t", [], with_figures())
+    library = tmp_path / plotly_name()
+    first = library.stat()
+    write_page(tmp_path / "b.html", "t", [], with_figures())
+    assert library.stat().st_mtime_ns == first.st_mtime_ns
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html", library.name]
+    library.write_text("cut off")
+    write_page(tmp_path / "a.html", "t", [], with_figures())
+    assert library.stat().st_size == first.st_size > 4_000_000
+
+
+def test_pages_that_need_no_library_bring_none(tmp_path: Path) -> None:
+    write_page(tmp_path / "alone.html", "t", [], with_figures(), self_contained=True)
+    write_page(tmp_path / "plain.html", "t", [], [Section("a", "text", [Table(("x",), [[1]])])])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.html", "plain.html"]
+
+
+def test_a_wide_table_scrolls_with_a_hint_and_long_texts_wrap() -> None:
+    page = render("t", [], [Section("s", items=[Table(("page", "n"), [["https://a.example/long", 1]], note="A note")])])
+    assert '<p class="hint">Scroll sideways for more columns →</p><div class="scroll" tabindex="0"><table>' in page
+    assert '<td class="long">https://a.example/long</td>' in page
+    assert "</div><p>A note</p></div>" in page
+    empty = render("t", [], [Section("s", items=[Table((), (), title="Laws", note="Too few.")])])
+    assert '<div class="table"><h3>Laws</h3><p>Too few.</p></div>' in empty
 
 
 def test_the_contents_lead_to_every_section() -> None:

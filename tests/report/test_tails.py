@@ -10,7 +10,7 @@ from scipy.special import zeta
 from scipy.stats import norm
 
 from recrawl.report.stats import tails
-from recrawl.report.stats.tails import LawFit, Part, TailFits, fit_tails, thinned
+from recrawl.report.stats.tails import DataPart, LawFit, TailFits, fit_tails, thinned
 
 
 def probability(law: str, p: dict[str, float], x: int, lower: int) -> float:
@@ -29,7 +29,7 @@ def probability(law: str, p: dict[str, float], x: int, lower: int) -> float:
     return float((above[0] - above[1]) / above[2])
 
 
-def slow_distance(values: np.ndarray, fit: LawFit, part: Part) -> float:
+def slow_distance(values: np.ndarray, fit: LawFit, part: DataPart) -> float:
     upper = part.upper or int(values.max())
     inside = [v for v in values.tolist() if part.lower <= v <= upper]
     weights = [probability(fit.law, fit.parameters, x, part.lower) for x in range(part.lower, upper + 1)]

@@ -23,8 +23,12 @@ from hypothesis import strategies as st
 from making import packed, page_record
 from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.history import BatchBuilder
-from recrawl.sources import jsonl, table, wacz, warc
+from recrawl.sources import Context, Source
+from recrawl.sources.jsonl import JsonLines
 from recrawl.sources.streams import decompressed, line_blocks
+from recrawl.sources.table import Csv, Parquet
+from recrawl.sources.wacz import Wacz
+from recrawl.sources.warc import Warc
 from recrawl.web.visit import Visit
 from shared_data import fixture_files
 
@@ -104,7 +108,7 @@ def test_no_damage_to_an_archive_crashes_or_stalls_the_reader() -> None:
         rng = random.Random(seed)
         data = mutated(rng.choice(originals), rng.choice(originals), rng)
         began = time.perf_counter()
-        for item in warc.read(io.BytesIO(data), limit=4 << 20):
+        for item in Warc().read(io.BytesIO(data), Context(max_body=4 << 20)):
             outcomes[take(item, builder)] += 1
         slowest = max(slowest, time.perf_counter() - began)
         assert slowest < SECONDS, f"seed {seed}"
@@ -138,7 +142,7 @@ def test_no_damage_to_a_wacz_crashes_the_reader() -> None:
     for seed in range(N_MUTATIONS // 5):
         rng = random.Random(seed)
         try:
-            for item in wacz.read(io.BytesIO(mutated(original, original, rng))):
+            for item in Wacz().read(io.BytesIO(mutated(original, original, rng)), Context()):
                 outcomes["visit" if isinstance(item, Visit) else item.reason] += 1
         except BadSource:
             outcomes["refused"] += 1
@@ -159,9 +163,9 @@ def test_no_damage_to_lines_and_tables_crashes_the_readers() -> None:
     for seed in range(N_MUTATIONS):
         rng = random.Random(seed)
         if seed % 2:
-            items = jsonl.read([line for line in mutated(LINES, CSV, rng).split(b"\n") if line.strip()], b"")
+            items = JsonLines().read(io.BytesIO(mutated(LINES, CSV, rng)), Context())
         else:
-            items = table.read_csv(opened(mutated(CSV, LINES, rng)))
+            items = Csv().read(io.BytesIO(mutated(CSV, LINES, rng)), Context())
         for item in items:
             outcomes[take(item, builder)] += 1
     builder.take()
@@ -183,8 +187,8 @@ def test_no_damage_to_a_compressed_stream_crashes_the_reader(
         assert all(isinstance(block, bytes) for block in line_blocks(decompressed(opened(damaged))))
 
 
-@pytest.mark.parametrize("read", [table.read_parquet, wacz.read], ids=["Parquet", "WACZ"])
-def test_random_bytes_are_no_parquet_and_no_wacz(read: Callable[..., object]) -> None:
+@pytest.mark.parametrize("source", [Parquet(), Wacz()], ids=["Parquet", "WACZ"])
+def test_random_bytes_are_no_parquet_and_no_wacz(source: Source) -> None:
     for seed in range(50):
         with pytest.raises(BadSource):
-            list(read(io.BytesIO(random.Random(seed).randbytes(500))))  # type: ignore[call-overload]
+            list(source.read(io.BytesIO(random.Random(seed).randbytes(500)), Context()))

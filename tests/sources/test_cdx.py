@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from making import imported, urls
 from recrawl.errors import BadRecord
-from recrawl.sources import cdx, detect
+from recrawl.sources import Context, cdx, detect
 from recrawl.web.visit import Visit
 
 FIELDS = {
@@ -46,7 +47,7 @@ def test_a_header_may_name_the_fields_in_any_order(tmp_path: Path) -> None:
 
 def test_revisits_are_unchanged_and_unknown_statuses_are_answers() -> None:
     text = lines(cdx.HEADERS[11], 1, m="warc/revisit", s="-") + lines(cdx.HEADERS[11], 1, s="-")
-    revisit, answer = (item for item in cdx.read_cdx(text.encode().splitlines(), b""))
+    revisit, answer = cdx.Cdx().read(io.BytesIO(text.encode()), Context())
     assert isinstance(revisit, Visit)
     assert isinstance(answer, Visit)
     assert (revisit.status, revisit.content_type, answer.status) == (304, None, 200)
@@ -138,8 +139,8 @@ def test_a_cdxj_line_that_cannot_be_used_is_counted_and_the_others_arrive(
 
 @given(st.lists(st.binary(max_size=80), max_size=10), st.binary(max_size=40))
 def test_any_lines_are_taken_or_named(data: list[bytes], first: bytes) -> None:
-    for read in (cdx.read_cdx, cdx.read_cdxj):
-        for item in read([line for line in data if line.strip()], first):
+    for source in (cdx.Cdx(), cdx.Cdxj()):
+        for item in source.read(io.BytesIO(b"\n".join(data)), Context(first_line=first)):
             assert isinstance(item, Visit | BadRecord)
 
 

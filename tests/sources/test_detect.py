@@ -50,7 +50,7 @@ def test_every_kind_is_told_from_its_beginning_alone() -> None:
         (b"\n<!DOCTYPE html><p>", "an HTML page; put it into a JSON line"),
         (b"<HTML>", "an HTML page"),
         (b"org,iana)/ 20140127171238\tzipnum\t275\t328\t2\n", "the summary of a ZipNum index"),
-        (b"\x7fELF", "of no known kind (it begins with b'\\x7fELF'); known are warc,"),
+        (b"\x7fELF", "the format of x is not recognised (it begins with b'\\x7fELF'). Known: warc,"),
     ],
 )
 def test_what_is_not_read_is_refused_with_the_way_out(head: bytes, message: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import BadRecord
-from recrawl.sources import timemap
+from recrawl.sources import Context
+from recrawl.sources.timemap import TimeMap
 from recrawl.web.visit import Visit
 
 FIXTURES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "fixtures"
@@ -47,18 +50,22 @@ RFC_PAGED = b"""\
 """
 
 
+def entries(data: bytes) -> Iterator[Visit | BadRecord]:
+    return TimeMap().read(io.BytesIO(data), Context())
+
+
 def visits(data: bytes) -> list[Visit]:
-    found = list(timemap.read(data))
+    found = list(entries(data))
     assert [entry for entry in found if isinstance(entry, BadRecord)] == []
     return [entry for entry in found if isinstance(entry, Visit)]
 
 
 def reasons(data: bytes) -> list[str]:
-    return [entry.reason for entry in timemap.read(data) if isinstance(entry, BadRecord)]
+    return [entry.reason for entry in entries(data) if isinstance(entry, BadRecord)]
 
 
 def test_the_example_of_the_rfc_has_three_mementos() -> None:
-    assert timemap.looks_like(RFC)
+    assert TimeMap().detects(RFC)
     found = visits(RFC)
     assert {visit.url for visit in found} == {"http://a.example.org"}
     assert [visit.at.isoformat() for visit in found] == [
@@ -70,7 +77,7 @@ def test_the_example_of_the_rfc_has_three_mementos() -> None:
 
 
 def test_further_pages_are_reported_and_the_own_page_is_not() -> None:
-    problems = list(timemap.read(RFC_PAGED))
+    problems = list(entries(RFC_PAGED))
     assert [(p.reason, p.detail) for p in problems if isinstance(p, BadRecord)] == [
         ("timemap has more pages", "http://arxiv.example.net/timemap/2/http://a.example.org"),
         ("timemap has more pages", "http://arxiv.example.net/timemap/3/http://a.example.org"),
@@ -81,7 +88,7 @@ def test_the_same_map_in_another_format_is_no_further_page() -> None:
     own = b'<https://a/timemap/link/https://e.org/>; rel="self timemap"; type="application/link-format",'
     same = own.replace(b"self timemap", b"timemap")
     other = b'<https://a/timemap/json/https://e.org/>; rel="timemap"; type="application/json"'
-    assert list(timemap.read(own + same + other)) == []
+    assert list(entries(own + same + other)) == []
 
 
 def test_commas_semicolons_and_quotes_inside_values_do_not_split_them() -> None:
@@ -102,7 +109,7 @@ def test_an_entry_that_cannot_be_used_leaves_the_others_alone() -> None:
         b'datetime="Mon, 02 Jan 1984 00:00:00 GMT", <https://w/5>; rel="memento"; '
         b'datetime="Fri, 02 Jan 2026 00:00:00 GMT"'
     )
-    found = list(timemap.read(data))
+    found = list(entries(data))
     assert [entry.reason if isinstance(entry, BadRecord) else entry.at.year for entry in found] == [
         "no time", "not a link", "not a link", "unreadable time", "time before 1990", 2026,
     ]  # fmt: skip
@@ -125,7 +132,7 @@ WAYBACK = [
 
 def test_rows_below_a_header_carry_status_and_digest() -> None:
     data = json.dumps(WAYBACK).encode()
-    assert timemap.looks_like(data)
+    assert TimeMap().detects(data)
     found = visits(data)
     assert [(v.at.day, v.status, v.payload_digest, v.content_type) for v in found] == [
         (1, 200, "sha1:AAA", "text/html"),
@@ -136,7 +143,7 @@ def test_rows_below_a_header_carry_status_and_digest() -> None:
 
 
 def test_an_empty_list_of_captures_is_a_timemap_of_nothing() -> None:
-    assert timemap.looks_like(b"[]\n")
+    assert TimeMap().detects(b"[]\n")
     assert visits(b"[]\n") == []
 
 
@@ -170,8 +177,8 @@ MEMGATOR = {
 
 def test_an_object_with_a_list_of_mementos_is_read_each_once() -> None:
     data = json.dumps(MEMGATOR, indent=1).encode()
-    assert timemap.looks_like(data)
-    found = list(timemap.read(data))
+    assert TimeMap().detects(data)
+    found = list(entries(data))
     assert [v.at.day for v in found if isinstance(v, Visit)] == [1, 2, 5]
     assert reasons(data) == ["time without zone"]
 
@@ -179,7 +186,7 @@ def test_an_object_with_a_list_of_mementos_is_read_each_once() -> None:
 def test_an_object_names_its_further_pages() -> None:
     pages = {"timemap_index": [{"from": "2025", "uri": "https://m/1"}], "pages": {"next": {"uri": "https://m/2"}}}
     data = json.dumps({"original_uri": "https://e.org/"} | pages).encode()
-    found = [entry.detail for entry in timemap.read(data) if isinstance(entry, BadRecord)]
+    found = [entry.detail for entry in entries(data) if isinstance(entry, BadRecord)]
     assert found == ["https://m/1", "https://m/2"]
 
 
@@ -189,8 +196,8 @@ def test_one_object_a_line_is_read_line_by_line() -> None:
         b"\n{broken\n"
         b'{"timestamp": "20250102", "url": "https://e.org/", "status": "404", "digest": "AAA"}\n'
     )
-    assert timemap.looks_like(data)
-    first, broken, last = timemap.read(data)
+    assert TimeMap().detects(data)
+    first, broken, last = entries(data)
     assert isinstance(first, Visit)
     assert isinstance(last, Visit)
     assert isinstance(broken, BadRecord)
@@ -205,7 +212,7 @@ def test_a_map_in_cdxj_names_its_original_in_a_line_of_its_own() -> None:
         b'!keys ["memento_datetime_YYYYMMDDhhmmss"]\n'
         b'20250101000000 {"uri": "https://w/1", "rel": "first memento", "datetime": "Wed, 01 Jan 2025 00:00:00 GMT"}\n'
     )
-    assert timemap.looks_like(data)
+    assert TimeMap().detects(data)
     (visit,) = visits(data)
     assert (visit.url, visit.at) == ("https://e.org/", datetime(2025, 1, 1, tzinfo=UTC))
 
@@ -233,7 +240,7 @@ def test_recorded_json_lines_of_an_index_server_are_read() -> None:
     ],
 )
 def test_other_kinds_of_file_do_not_look_like_a_timemap(head: bytes) -> None:
-    assert not timemap.looks_like(head)
+    assert not TimeMap().detects(head)
 
 
 def test_what_is_no_timemap_yields_a_reason() -> None:
@@ -269,8 +276,8 @@ _JSON = st.recursive(
 
 
 def _is_documented(data: bytes) -> None:
-    timemap.looks_like(data)
-    assert all(isinstance(entry, Visit | BadRecord) for entry in timemap.read(data))
+    TimeMap().detects(data)
+    assert all(isinstance(entry, Visit | BadRecord) for entry in entries(data))
 
 
 @given(st.binary(max_size=200))
@@ -314,6 +321,6 @@ NONSENSE = (
 @pytest.mark.parametrize("piece", NONSENSE)
 def test_a_million_bytes_of_nonsense_do_not_hang(piece: bytes) -> None:
     for data in (piece * (1_000_000 // len(piece)), b"<a>" + piece * (1_000_000 // len(piece))):
-        for entry in timemap.read(data):
+        for entry in entries(data):
             assert isinstance(entry, BadRecord)
-        timemap.looks_like(data)
+        TimeMap().detects(data)

@@ -55,7 +55,7 @@ def test_a_truncated_wacz_is_refused_with_a_reason(tmp_path: Path) -> None:
 
 def test_a_zip_without_warc_files_is_refused(tmp_path: Path) -> None:
     report, _ = imported(tmp_path, wacz())
-    assert "it is no WACZ" in report.failed_inputs[0]
+    assert "it is not a WACZ file" in report.failed_inputs[0]
 
 
 def test_paths_that_climb_out_are_refused_and_nothing_is_written(tmp_path: Path) -> None:

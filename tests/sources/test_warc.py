@@ -17,14 +17,15 @@ from warcio.warcwriter import WARCWriter
 
 from making import PACKED, http, imported, last_parts, links, packed, page_record, record
 from recrawl.errors import BadRecord
-from recrawl.sources import warc
+from recrawl.sources import Context
+from recrawl.sources.warc import Warc
 from recrawl.web.visit import Visit
 
 HTML = b"<title>T</title><p>words <a href='/x'>link</a>"
 
 
 def read(data: bytes, **more: object) -> list[Visit | BadRecord]:
-    return list(warc.read(io.BytesIO(data), **more))  # type: ignore[arg-type]
+    return list(Warc().read(io.BytesIO(data), Context(**more)))  # type: ignore[arg-type]
 
 
 def visits(data: bytes, **more: object) -> list[Visit]:
@@ -178,8 +179,8 @@ def test_a_record_that_cannot_be_used_is_named_and_the_next_one_read(data: bytes
 @pytest.mark.parametrize("how", PACKED)
 def test_a_body_over_the_limit_is_named_and_the_next_one_read(how: str) -> None:
     data = packed([page_record(0), record("https://e.org/1", http(b"x" * 3_000_000)), page_record(2)], how)
-    assert reasons(data, limit=1 << 20) == ["body over 1 MiB"]
-    assert [v.url[-1] for v in read(data, limit=1 << 20) if isinstance(v, Visit)] == ["0", "2"]
+    assert reasons(data, max_body=1 << 20) == ["body over 1 MiB"]
+    assert [v.url[-1] for v in read(data, max_body=1 << 20) if isinstance(v, Visit)] == ["0", "2"]
     assert names(data) == "012"
 
 
@@ -281,7 +282,7 @@ def test_bombs_in_members_are_passed_over_without_filling_the_memory() -> None:
 
 @pytest.mark.parametrize("how", ["plain", "gz", "zst"])
 def test_cutting_a_file_into_pieces_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("recrawl.sources.chunks.PIECE", 700)
+    monkeypatch.setattr("recrawl.sources.chunks.LARGEST", 700)
     report, history = imported(tmp_path, packed([page_record(i) for i in range(10)], how))
     assert (report.added, report.skipped) == (10, {})
     assert last_parts(history) == "0123456789"
@@ -291,7 +292,7 @@ def test_cutting_a_file_into_pieces_changes_nothing(tmp_path: Path, monkeypatch:
 def test_a_cut_inside_a_page_that_shows_records_is_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr("recrawl.sources.chunks.PIECE", 500)
+    monkeypatch.setattr("recrawl.sources.chunks.LARGEST", 500)
     shown = b"<pre>\r\n\r\n" + b"".join(page_record(i) for i in (6, 7, 8)) + b"</pre>"
     data = b"".join([page_record(1), record("https://e.org/2", http(shown)), page_record(3), page_record(4)])
     report, history = imported(tmp_path, data, workers=workers)

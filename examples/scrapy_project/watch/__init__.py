@@ -1,1 +1,1 @@
-"""A small Scrapy project that recrawl tells which pages to fetch first."""
+"""A small Scrapy project in which recrawl decides which pages to fetch first."""

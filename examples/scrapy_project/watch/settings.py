@@ -4,10 +4,10 @@ BOT_NAME = "watch"
 SPIDER_MODULES = ["watch.spiders"]
 NEWSPIDER_MODULE = "watch.spiders"
 
-# Who fetches, and how to reach them. Put your own page here.
+# Who fetches, and how to reach you. Put your own page here.
 USER_AGENT = "watch/1.0 (+https://example.org/bot)"
 
-# The add-on leaves these as they are: politeness is the project's own business.
+# The add-on leaves these as they are: how polite a crawl is remains the project's decision.
 ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_DELAY = 1

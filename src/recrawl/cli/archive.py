@@ -24,25 +24,26 @@ def register(app: typer.Typer) -> None:
 
 def archive(
     urls: Annotated[
-        list[str], typer.Argument(metavar="URLS", help="Pages, or files of URLs, one a line; - for stdin.")
+        list[str], typer.Argument(metavar="URLS", help="Pages, or files with one URL per line; - is stdin.")
     ],
     contact: Annotated[
         str,
-        typer.Option("--contact", envvar="RECRAWL_CONTACT", help="Your e-mail or web address; the archive sees it."),
+        typer.Option("--contact", envvar="RECRAWL_CONTACT", help="Your e-mail or web address, sent to the archive."),
     ],
     since: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Captures from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Captures up to this time.")] = None,
     mementos: Annotated[
-        bool, typer.Option("--mementos/--no-mementos", help="Fetch changed copies for their links, or digests only.")
+        bool,
+        typer.Option("--mementos/--no-mementos", help="Fetch changed copies for their links, or use digests only."),
     ] = True,
     server: Annotated[str | None, typer.Option("--server", help="Another archive with the same interface.")] = None,
     history: HistoryOption = HISTORY,
     json: JsonOption = False,
 ) -> None:
-    """Histories from the Internet Archive: the captures of each page, with the links of every copy that differs.
+    """Import the history of pages from the Internet Archive: every capture, with the links of each copy that differs.
 
-    Polite (24 index requests a minute, Retry-After obeyed) and resumable: run it again to go on, or for news. Besides
-    this only recrawl crawl uses the network.
+    Polite (24 index requests per minute, Retry-After obeyed) and resumable: run it again to continue, or to get new captures.
+    Only this command and recrawl crawl use the network.
     """
     from recrawl import __version__
     from recrawl.history import History

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
 
-from recrawl.core.files import writing
+from recrawl.core.files import compressed_file
 from recrawl.errors import RecrawlError
 from recrawl.world.notion_names import ANY
 
@@ -99,13 +99,13 @@ HISTORY = "./history"
 
 
 def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The names given with an option, with commas between; an unknown one is wrong usage."""
+    """The names given with an option, separated by commas; an unknown one is wrong usage."""
+    from recrawl.core.suggest import unknown
+
     names = tuple(name.strip() for name in text.split(",") if name.strip())
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        raise typer.BadParameter(
-            f"{option} {unknown[0] if unknown else text!r} is not known; choose from {', '.join(known)}"
-        )
+    for name in names or (text,):
+        if name not in known:
+            raise typer.BadParameter(unknown("value", name, known), param_hint=option)
     return names
 
 
@@ -161,7 +161,7 @@ def note(message: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life on a terminal while something takes its time."""
+    """A spinner on a terminal while something takes its time."""
     if not sys.stderr.isatty():
         yield
         return
@@ -173,7 +173,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def steps(first: str) -> Iterator[Callable[[str], None]]:
-    """A sign of life that tells the step at hand, and how long the work has taken, on a terminal only."""
+    """A spinner with the present step and the time so far, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda what: None
         return
@@ -198,30 +198,15 @@ def written(out: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    try:
-        with writing(out) as file, _compressed(file, Path(out).suffix) as stream:
-            yield stream
-    except OSError as error:
-        raise RecrawlError(f"cannot write {out}: {error.strerror or error}") from error
-
-
-def _compressed(file: BinaryIO, suffix: str) -> Any:
-    if suffix == ".gz":
-        import gzip
-
-        return gzip.GzipFile("", "wb", fileobj=file)
-    if suffix == ".zst":
-        import zstandard
-
-        return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
-    return nullcontext(file)
+    with compressed_file(out) as stream:
+        yield stream
 
 
 class Advance(Protocol):
-    """Tells a progress bar how much more is done."""
+    """Moves a progress bar."""
 
     def __call__(self, amount: float, total: float | None = None) -> None:
-        """Add `amount`; `total` tells how much there will be, once that is known."""
+        """Add `amount`; `total` is how much there will be, once that is known."""
 
 
 @contextmanager

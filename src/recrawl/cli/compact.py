@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compact(history: HistoryOption = HISTORY, json: JsonOption = False) -> None:
-    """Rewrite the history sorted and without repeated rows. Safe while others read and write; nothing is lost."""
+    """Rewrite the history in fewer, sorted files without repeated rows. Safe while other processes read and write."""
     opened = open_history(history)
     before, files = opened.store.size_in_bytes(), opened.store.n_files()
     opened.compact()

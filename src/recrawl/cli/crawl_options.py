@@ -130,7 +130,7 @@ class FirstCrawlOptions:
         typer.Option(
             "--order",
             metavar="rank|breadth|FILE",
-            help="First crawl: order by PageRank × TrustRank (rank), by distance (breadth), or by a classifier of recrawl relevance.",
+            help="First crawl: by PageRank × TrustRank (rank), distance (breadth), or a classifier from recrawl relevance.",
         ),
     ] = "rank"
     trusted: Annotated[
@@ -152,7 +152,10 @@ class FirstCrawlOptions:
         sites = None if self.anywhere else frozenset(site(host(url)) for url in starts)
         limits = Limits(self.pages, self.depth, per_host)
         frontier = Frontier(
-            BreadthFirst(), limits, lambda url: sites is None or site(host(url)) in sites, host_concurrency=max(2, 2 * at_once)
+            BreadthFirst(),
+            limits,
+            lambda url: sites is None or site(host(url)) in sites,
+            host_concurrency=max(2, 2 * at_once),
         )
         if self.order == "rank":
             trusted = _listed(self.trusted) if self.trusted else starts

@@ -1,4 +1,4 @@
-"""``recrawl evaluate``: the papers' evaluations on any history, of new links, of history-aware choices or of experts."""
+"""``recrawl evaluate``: the papers' evaluations on any history: of new links, of history-aware choices or of experts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from recrawl.cli.common import (
     chosen,
 )
 from recrawl.cli.evaluate_experts import ExpertOptions
-from recrawl.cli.evaluate_outlinks import OutlinkOptions
+from recrawl.cli.evaluate_outlinks import OutlinkOptions, PastRounds
 from recrawl.cli.evaluate_updates import UpdateOptions
 from recrawl.cli.option_groups import with_options
+from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOption
 
 METHODS = ("outlinks", "history-aware", "experts")
 #: The options that not every method takes.
@@ -37,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def checked_every(text: str | None) -> str | None:
-    """Rounds, or ``visits``."""
+    """Check the value of --every: rounds, or ``visits``."""
     return text if text in (None, "visits") else checked_rounds(text)
 
 
@@ -47,13 +48,14 @@ def evaluate(
         str,
         typer.Option(
             "--method",
-            help="'outlinks': learnt predictions (papers 000 and 003); 'history-aware': rates of updates (paper 004); "
-            "'experts': changes of content told by related pages (paper 001).",
+            metavar="NAME",
+            help="What to evaluate. outlinks: models that predict new links (Dang et al. (LBLA), 2022); history-aware: rates of "
+            "updates (Jayawardana et al., 2020); experts: related pages that predict changes of content (Radinsky and Bennett, "
+            "2013).",
         ),
     ] = "outlinks",
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
-    ] = None,
+    out: OutOption = None,
+    self_contained: SelfContainedOption = False,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: Annotated[
@@ -61,8 +63,8 @@ def evaluate(
         typer.Option(
             "--every",
             metavar="PERIOD",
-            help="Rounds: 'crawl' as crawled, a period such as 1h or 7d, or the times at which they end; for history-aware also "
-            "'visits', each at its own time. Default: crawl, for experts 1d.",
+            help="Rounds: crawl (as crawled), a period such as 1h or 7d, or the times at which they end; for history-aware also "
+            "visits (each at its own time). Default: crawl; for experts 1d.",
             callback=checked_every,
         ),
     ] = None,
@@ -70,57 +72,58 @@ def evaluate(
         float | None,
         typer.Option(
             "--min-share",
+            metavar="SHARE",
             min=0.0,
             max=1.0,
-            help="Keep pages seen in at least this share of the rounds. Default: 1, for experts 0.5.",
+            help="Keep pages seen in at least this share of the rounds. Default: 1; for experts 0.5.",
         ),
     ] = None,
     parts: Annotated[
         str | None,
         typer.Option(
             "--parts",
-            help=f"What to evaluate: {evaluate_outlinks.PARTS}; of experts: {evaluate_experts.PARTS}. Default: all.",
+            metavar="NAMES",
+            help=f"Parts to run, separated by commas. outlinks: {evaluate_outlinks.PARTS}; experts: {evaluate_experts.PARTS}. "
+            "Default: all.",
         ),
     ] = None,
     *,
-    learnt: OutlinkOptions,
-    updated: UpdateOptions,
-    watched: ExpertOptions,
+    outlinks: OutlinkOptions,
+    updates_options: UpdateOptions,
+    experts_options: ExpertOptions,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """How well new links, or changes of content, can be predicted: the tables and figures of the papers.
+    """Measure how well new links, or changes of content, can be predicted: the tables and figures of the papers.
 
-    With --method outlinks, the default: from which features and by which models. Without --quick every model is tuned by
-    cross-validation over the papers' grids, which takes its time. Nothing is learnt from the round that is predicted.
+    --method outlinks (default): from which features and by which models. Without --quick every model is tuned by
+    cross-validation over the papers' grids, which takes long. Nothing is learnt from the round that is predicted.
 
-    With --method history-aware: whether a page, or a site, will have new links soon, from the rate of its past updates, for
-    --windows of history and thresholds --thetas; which are updated first; and whether updates come like a Poisson process.
+    --method history-aware: whether a page, or a site, will have new links soon, from the rate of its past updates, for the
+    --windows of history and the thresholds --thetas; which pages are updated first; and whether updates follow a Poisson process.
 
-    With --method experts: whether a page's content will change significantly in the next round, as related pages tell; beside
-    random pages, the page alone and its past changes.
+    --method experts: whether a page's content will change significantly in the next round, predicted by related pages; compared
+    with random pages, the page alone and its past changes.
     """
     chosen_method = chosen("--method", method, METHODS)[0]
     _refuse_options_of_others(context, chosen_method)
-    if chosen_method == "history-aware":
-        wanted = updated.settings(every or "crawl", seed)
-        evaluate_updates.run(history, as_of, wanted, out, json)
-        return
-    if every == "visits":
+    if every == "visits" and chosen_method != "history-aware":
         raise typer.BadParameter(
             f"--every visits is for --method history-aware; --method {chosen_method} goes from round to round"
         )
-    if chosen_method == "experts":
-        asked = watched.settings(every or "1d", parts, 0.5 if min_share is None else min_share, seed)
-        evaluate_experts.run(history, as_of, asked, out, json)
-        return
-    settings = learnt.settings(parts, seed)
-    share = 1.0 if min_share is None else min_share
-    evaluate_outlinks.run(history, as_of, learnt, settings, every or "crawl", share, out, json)
+    page = PageOutput(out, self_contained)
+    if chosen_method == "history-aware":
+        evaluate_updates.run(history, as_of, updates_options.settings(every or "crawl", seed), page, json)
+    elif chosen_method == "experts":
+        settings = experts_options.settings(every or "1d", parts, 0.5 if min_share is None else min_share, seed)
+        evaluate_experts.run(history, as_of, settings, page, json)
+    else:
+        past = PastRounds(every or "crawl", 1.0 if min_share is None else min_share, as_of)
+        evaluate_outlinks.run(history, past, outlinks, outlinks.settings(parts, seed), page, json)
 
 
 def _refuse_options_of_others(context: typer.Context, method: str) -> None:
-    """An option that would silently do nothing is wrong usage."""
+    """Refuse options that would silently do nothing."""
     for name in dict.fromkeys(name for names in OWN.values() for name in names):
         source = context.get_parameter_source(name)
         if name not in OWN[method] and source is not None and source.name == "COMMANDLINE":

@@ -1,4 +1,4 @@
-"""``recrawl evaluate --method experts``: the options of Radinsky and Bennett's evaluation, and its work."""
+"""``recrawl evaluate --method experts``: the options of the evaluation of Radinsky and Bennett (2013), and its work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from recrawl.cli.common import chosen, console, note, open_history, print_json
+from recrawl.cli.report_options import PageOutput
+from recrawl.core.suggest import unknown
 
 if TYPE_CHECKING:
     from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
 
-PANEL = "Of --method experts"
+PANEL = "Options of --method experts"
 PARTS = "settings, combining, selection, history, number"
 CHOICES = "cross-correlation, dtw, content, graph or random"
 
@@ -27,40 +29,65 @@ def _option(name: str, text: str, **more: Any) -> Any:
 ChangeOption = Annotated[
     str,
     _option(
-        "--change", "What counts as a change: significant, digest or shingles; also with a threshold: significant:0.01."
+        "--change",
+        "What counts as a change: significant, digest or shingles, also with a threshold: significant:0.01.",
+        metavar="KIND",
     ),
 ]
-TrainOption = Annotated[int, _option("--train", "Rounds that each prediction is learnt from.", min=2)]
-TrainsOption = Annotated[str, _option("--trains", "Numbers of such rounds to compare.")]
-ExpertsOption = Annotated[int, _option("--experts", "Experts of each page, beside itself.", min=1)]
-NumbersOption = Annotated[str, _option("--numbers", "Numbers of experts to compare.")]
-ChooseOption = Annotated[str, _option("--choose", f"How experts are chosen: {CHOICES}.")]
-ReselectOption = Annotated[
-    int | None, _option("--reselect", "Choose experts anew after so many rounds; else once.", min=1)
+TrainOption = Annotated[
+    int, _option("--train", "Number of rounds that each prediction is learnt from.", metavar="N", min=2)
 ]
-WindowOption = Annotated[int, _option("--window", "Rounds whose words and changes an expert looks at.", min=1)]
-AheadRoundsOption = Annotated[int, _option("--ahead-rounds", "Predict the change so many rounds ahead.", min=1)]
+TrainsOption = Annotated[
+    str, _option("--trains", "Numbers of such rounds to compare, separated by commas.", metavar="NUMBERS")
+]
+ExpertsOption = Annotated[
+    int, _option("--experts", "Number of experts of each page, beside itself.", metavar="N", min=1)
+]
+NumbersOption = Annotated[
+    str, _option("--numbers", "Numbers of experts to compare, separated by commas.", metavar="NUMBERS")
+]
+ChooseOption = Annotated[str, _option("--choose", f"How experts are chosen: {CHOICES}.", metavar="NAME")]
+ReselectOption = Annotated[
+    int | None,
+    _option("--reselect", "Choose experts again after this number of rounds. Default: once.", metavar="N", min=1),
+]
+WindowOption = Annotated[
+    int, _option("--window", "Number of rounds whose words and changes an expert uses.", metavar="N", min=1)
+]
+AheadRoundsOption = Annotated[int, _option("--ahead-rounds", "Number of rounds ahead to predict.", metavar="N", min=1)]
 AlphaOption = Annotated[
     float,
     _option(
-        "--alpha", "Predict pages that go from change to rest or back in this share of the rounds.", min=0.0, max=1.0
+        "--alpha",
+        "Predict pages that switch between change and no change in at least this share of the rounds.",
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
     ),
 ]
 WordScaleOption = Annotated[
-    float, _option("--word-scale", "Weight of the words among the features of an expert.", min=0.0, max=1e6)
+    float,
+    _option("--word-scale", "Weight of the words among the features of an expert.", metavar="NUMBER", min=0.0, max=1e6),
 ]
 COption = Annotated[
-    str, _option("--c", "C of the machines; of several, always the one that was right most often so far.")
+    str,
+    _option(
+        "--c",
+        "C of the support vector machines; of several, the one that was right most often so far.",
+        metavar="NUMBERS",
+    ),
 ]
-ModelsOption = Annotated[int, _option("--models", "Learners of bagging and of boosting.", min=1)]
-PagesOption = Annotated[int | None, _option("--pages", "Predict at most so many pages, picked at random.", min=1)]
+ModelsOption = Annotated[int, _option("--models", "Number of learners of bagging and of boosting.", metavar="N", min=1)]
+PagesOption = Annotated[
+    int | None, _option("--pages", "Maximum number of pages to predict, picked at random.", metavar="N", min=1)
+]
 
 OnStep: TypeAlias = Callable[[str], None]
 OnPage: TypeAlias = Callable[[int, int], None]
 
 
 def parse_counts(option: str, text: str, least: int = 1) -> tuple[int, ...]:
-    """Whole numbers with commas between, ascending.
+    """Whole numbers separated by commas, ascending.
 
     >>> parse_counts("--numbers", "20, 5,1")
     (1, 5, 20)
@@ -70,7 +97,7 @@ def parse_counts(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     except ValueError:
         counts = []
     if not counts or counts[0] < least:
-        raise typer.BadParameter(f"{option} {text!r}: write whole numbers from {least} with commas between, e.g. 30,50")
+        raise typer.BadParameter(f"{option} {text!r}: write whole numbers from {least} separated by commas, e.g. 30,50")
     return tuple(counts)
 
 
@@ -78,7 +105,8 @@ ExpertLearnerOption = Annotated[
     str,
     _option(
         "--expert-learner",
-        "Who is taught: svm, or in its place logistic-regression, decision-tree or nearest-neighbours (slow).",
+        "Learner of each expert: svm, or instead logistic-regression, decision-tree or nearest-neighbours (slow).",
+        metavar="NAME",
     ),
 ]
 
@@ -104,7 +132,7 @@ class ExpertOptions:
     pages: PagesOption = None
 
     def settings(self, every: str, parts: str | None, min_share: float, seed: int) -> ExpertSettings:
-        """What is asked for."""
+        """The settings of the evaluation."""
         from recrawl.models.experts.selection import METHODS
         from recrawl.papers.experts.settings import PARTS as KNOWN
         from recrawl.papers.experts.settings import ExpertSettings
@@ -133,7 +161,7 @@ class ExpertOptions:
 
 
 def made_learner(name: str) -> Any:
-    """A classifier of scikit-learn by name; None for the machine."""
+    """A classifier of scikit-learn by name; None for the support vector machine."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier
@@ -145,12 +173,12 @@ def made_learner(name: str) -> Any:
         "nearest-neighbours": KNeighborsClassifier(3),
     }
     if name not in known:
-        raise typer.BadParameter(f"--expert-learner {name!r}: known are {', '.join(known)}")
+        raise typer.BadParameter(f"--expert-learner: {unknown('learner', name, known)}")
     return known[name]
 
 
 def parse_cs(text: str) -> tuple[float, ...]:
-    """Positive numbers with commas between, in their order: of equally good ones the first is taken.
+    """Positive numbers separated by commas, in their order: of equally good ones the first is taken.
 
     >>> parse_cs("1,0.1,10")
     (1.0, 0.1, 10.0)
@@ -160,12 +188,12 @@ def parse_cs(text: str) -> tuple[float, ...]:
     except ValueError:
         values = ()
     if not values or not all(0 < value < float("inf") for value in values):
-        raise typer.BadParameter(f"--c {text!r}: write numbers above 0 with commas between, e.g. 0.1,1,10")
+        raise typer.BadParameter(f"--c {text!r}: write numbers above 0 separated by commas, e.g. 0.1,1,10")
     return values
 
 
 def checked_change(text: str) -> str:
-    """A notion of change; anything else is wrong usage."""
+    """Check a notion of change; anything else is wrong usage."""
     from recrawl.errors import RecrawlError
     from recrawl.world.change import notion_from
 
@@ -177,25 +205,25 @@ def checked_change(text: str) -> str:
 
 
 def checked_lengths(train: int, trains: str, ahead: int) -> tuple[int, ...]:
-    """The training sizes to compare, `train` always among them: it is known to fit the history."""
+    """The training sizes to compare, always with `train`, which is known to fit the history."""
     if train <= ahead:
         raise typer.BadParameter(
-            f"--train {train} leaves nothing to learn from {ahead} rounds ahead; write more than --ahead-rounds"
+            f"--train {train} leaves nothing to learn from {ahead} rounds ahead; use more than --ahead-rounds"
         )
     return tuple(sorted({train, *parse_counts("--trains", trains, ahead + 1)}))
 
 
-def run(history: str, as_of: str | None, settings: ExpertSettings, out: str | None, json: bool) -> None:
-    """Evaluate, then print what it comes to with the tables, or the rows, and write the page."""
+def run(history: str, as_of: str | None, settings: ExpertSettings, page: PageOutput, json: bool) -> None:
+    """Evaluate, then print findings and tables, or the rows, and write the page."""
     from recrawl.papers.experts.evaluation import evaluate_experts
 
     opened = open_history(history, as_of)
     with _watched() as (on_step, on_page):
         found = evaluate_experts(opened, settings, on_step, on_page)
-        if out:
+        if page.path:
             from recrawl.papers.experts.page import write_experts_page
 
-            write_experts_page(out, found)
+            write_experts_page(page.path, found, self_contained=page.self_contained)
     for line in found.notes:
         note(line)
     if json:
@@ -203,16 +231,16 @@ def run(history: str, as_of: str | None, settings: ExpertSettings, out: str | No
         return
     from rich.text import Text
 
-    from recrawl.papers.experts.page import findings
-    from recrawl.papers.experts.tables import scope, tables
+    from recrawl.papers.experts.page import expert_tables, findings
+    from recrawl.papers.experts.tables import scope
+    from recrawl.report.terminal import bullets
 
     screen = console()
-    for sentence in (*findings(found)[:1], scope(found)):
-        screen.print(Text(sentence))
-    for table in tables(found):
+    screen.print(bullets(findings(found)))
+    screen.print(Text(scope(found)))
+    for table in expert_tables(found):
         screen.print(table)
-    if out:
-        screen.print(Text(f"all of it with plots: {out}"))
+    page.print_path(screen)
 
 
 def _print_rows(found: ExpertEvaluation) -> None:
@@ -225,7 +253,7 @@ def _print_rows(found: ExpertEvaluation) -> None:
 
 @contextmanager
 def _watched() -> Iterator[tuple[OnStep, OnPage]]:
-    """A sign of life that tells the step at hand, and a bar over the pages once they are predicted; on a terminal only."""
+    """Show the current step, and a bar over the pages once they are predicted; on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda what: None, lambda done, of: None
         return

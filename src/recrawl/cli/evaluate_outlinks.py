@@ -1,58 +1,80 @@
-"""``recrawl evaluate --method outlinks``: the options of the LBLA papers' evaluation, and its work."""
+"""``recrawl evaluate --method outlinks``: the options of the evaluation of Dang et al. (LBLA), and its work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recrawl.cli.common import chosen, console, note, open_history, print_json, steps
+from recrawl.cli.report_options import PageOutput
 
 if TYPE_CHECKING:
     from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
     from recrawl.papers.outlinks.settings import OutlinkSettings
 
 PARTS = "features, history, importance, correlation, maps, rankings, counts"
+PANEL = "Options of --method outlinks"
+
+
+def _option(name: str, text: str, **more: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel=PANEL, **more)
+
+
+@dataclass(frozen=True)
+class PastRounds:
+    """The part of the history that is evaluated."""
+
+    every: str
+    min_share: float
+    as_of: str | None
 
 
 @dataclass(frozen=True)
 class OutlinkOptions:
     """What to learn from, what to predict and how to test it."""
 
-    rounds: Annotated[int, typer.Option("--rounds", min=2, help="Use the last so many rounds; the papers have 10.")] = (
-        10
-    )
-    links: Annotated[str, typer.Option("--links", help="internal, external, all, or several with commas.")] = (
-        "internal,external"
-    )
+    rounds: Annotated[
+        int,
+        _option("--rounds", "Number of rounds to use, counted from the last; the papers have 10.", metavar="N", min=2),
+    ] = 10
+    links: Annotated[
+        str, _option("--links", "Kinds of links, separated by commas: internal, external, all.", metavar="KINDS")
+    ] = "internal,external"
     split: Annotated[
         str,
-        typer.Option(
-            "--split", help="'pages': the papers' random quarter; 'time': learn from past rounds, predict the last."
+        _option(
+            "--split",
+            "pages: test on a random quarter of the pages, as in the papers; time: learn from past rounds, predict the last.",
+            metavar="NAME",
         ),
     ] = "pages"
     quick: Annotated[
-        bool, typer.Option("--quick", help="The papers' tuned settings instead of a cross-validation for each model.")
+        bool, _option("--quick", "Use the papers' tuned settings instead of a cross-validation for each model.")
     ] = False
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with other seeds.")] = 3
+    repeat: Annotated[int, _option("--repeat", "Number of repetitions with different seeds.", metavar="N", min=1)] = 3
     papers_rate: Annotated[
         bool,
-        typer.Option(
+        _option(
             "--papers-rate",
-            help="Rates of related pages that include the predicted round, as in the papers: they leak.",
+            "Let the rates of related pages include the predicted round, as in the papers: the future leaks into them.",
         ),
     ] = False
-    trees: Annotated[int | None, typer.Option("--trees", min=1, help="At most so many trees, to look quickly.")] = None
-    related: Annotated[int, typer.Option("--related", min=1, help="Related pages of each page.")] = 30
-    neighbours: Annotated[str, typer.Option("--neighbours", help="auto, exact or approximate.")] = "auto"
+    trees: Annotated[
+        int | None, _option("--trees", "Maximum number of trees per model, for a quick look.", metavar="N", min=1)
+    ] = None
+    related: Annotated[int, _option("--related", "Number of related pages of each page.", metavar="N", min=1)] = 30
+    neighbours: Annotated[
+        str, _option("--neighbours", "Search for related pages: auto, exact or approximate.", metavar="NAME")
+    ] = "auto"
     trusted: Annotated[
         list[str] | None,
-        typer.Option("--trusted", metavar="URL", help="A page or host that TrustRank starts from; repeat it."),
+        _option("--trusted", "Page or host from which TrustRank starts. Repeatable.", metavar="URL"),
     ] = None
 
     def settings(self, parts: str | None, seed: int) -> OutlinkSettings:
-        """As the evaluation takes them."""
+        """The settings of the evaluation."""
         from recrawl.insight.targets import LINKS
         from recrawl.papers.outlinks.settings import PARTS as KNOWN
         from recrawl.papers.outlinks.settings import SPLITS, OutlinkSettings
@@ -69,32 +91,25 @@ class OutlinkOptions:
 
 
 def run(
-    history: str,
-    as_of: str | None,
-    asked: OutlinkOptions,
-    settings: OutlinkSettings,
-    every: str,
-    min_share: float,
-    out: str | None,
-    json: bool,
+    history: str, past: PastRounds, options: OutlinkOptions, settings: OutlinkSettings, page: PageOutput, json: bool
 ) -> None:
     """Evaluate, then print the tables or the rows, and write the page."""
     from recrawl.papers.outlinks.evaluation import evaluate
     from recrawl.world.panel import build
 
-    method = chosen("--neighbours", asked.neighbours, ("auto", "exact", "approximate"))[0]
-    opened = open_history(history, as_of)
+    method = chosen("--neighbours", options.neighbours, ("auto", "exact", "approximate"))[0]
+    opened = open_history(history, past.as_of)
     with steps("what was new in each round") as on_step:
-        panel = build(opened, every, 0.0)
-        panel = panel.window(max(0, panel.shape[1] - asked.rounds), panel.shape[1], min_share)
-        found = evaluate(opened, panel, settings, on_step, k=asked.related, method=method, trusted=asked.trusted)
-        if out:
+        panel = build(opened, past.every, 0.0)
+        panel = panel.window(max(0, panel.shape[1] - options.rounds), panel.shape[1], past.min_share)
+        found = evaluate(opened, panel, settings, on_step, k=options.related, method=method, trusted=options.trusted)
+        if page.path:
             from recrawl.papers.outlinks.page import write_outlinks_page
 
-            write_outlinks_page(out, found)
+            write_outlinks_page(page.path, found, self_contained=page.self_contained)
     for line in found.notes:
         note(line)
-    _print_rows(found) if json else _print_tables(found, out)
+    _print_rows(found) if json else _print_tables(found, page)
 
 
 def _print_rows(found: OutlinkEvaluation) -> None:
@@ -104,14 +119,16 @@ def _print_rows(found: OutlinkEvaluation) -> None:
             print_json({"part": part, **row})
 
 
-def _print_tables(found: OutlinkEvaluation, out: str | None) -> None:
+def _print_tables(found: OutlinkEvaluation, page: PageOutput) -> None:
     from rich.text import Text
 
-    from recrawl.papers.outlinks.tables import scope, tables
+    from recrawl.papers.outlinks.page import findings, outlink_tables
+    from recrawl.papers.outlinks.tables import scope
+    from recrawl.report.terminal import bullets
 
     screen = console()
+    screen.print(bullets(findings(found)))
     screen.print(Text(scope(found)))
-    for table in tables(found):
+    for table in outlink_tables(found):
         screen.print(table)
-    if out:
-        screen.print(Text(f"all of it with plots: {out}"))
+    page.print_path(screen)

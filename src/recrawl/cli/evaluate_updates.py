@@ -1,15 +1,17 @@
-"""``recrawl evaluate --method history-aware``: the options of HACS's evaluation, and its work."""
+"""``recrawl evaluate --method history-aware``: the options of the evaluation of Jayawardana et al. (HACS), and its work."""
 
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recrawl.cli.common import checked_period, chosen, console, note, open_history, print_json, steps
+from recrawl.cli.report_options import PageOutput
+from recrawl.core.words import duration
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,57 +19,48 @@ if TYPE_CHECKING:
     from recrawl.papers.updates.evaluation import UpdateEvaluation, UpdateSettings
 
 MAX_WINDOWS = 1000
-PANEL = "Of --method history-aware"
+PANEL = "Options of --method history-aware"
+
+
+def _option(name: str, text: str, **more: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel=PANEL, **more)
 
 
 @dataclass(frozen=True)
 class UpdateOptions:
     """The options of this method."""
 
-    windows: Annotated[str, typer.Option("--windows", help="Weeks of history to try.", rich_help_panel=PANEL)] = "1-12"
+    windows: Annotated[
+        str, _option("--windows", "Weeks of history to try: numbers and ranges, separated by commas.", metavar="WEEKS")
+    ] = "1-12"
     thetas: Annotated[
-        str, typer.Option("--thetas", help="Thresholds on the probability of an update.", rich_help_panel=PANEL)
+        str, _option("--thetas", "Thresholds on the probability of an update, separated by commas.", metavar="NUMBERS")
     ] = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
     ahead: Annotated[
-        str,
-        typer.Option(
-            "--ahead",
-            metavar="PERIOD",
-            help="Updates within this time are to be told.",
-            callback=checked_period,
-            rich_help_panel=PANEL,
-        ),
+        str, _option("--ahead", "Predict updates within this time.", metavar="PERIOD", callback=checked_period)
     ] = "7d"
     since: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="Evaluate from then on; earlier visits still count as history.",
-            rich_help_panel=PANEL,
-        ),
+        _option("--from", "Evaluate from this time on; earlier visits still count as history.", metavar="TIME"),
     ] = None
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Evaluate until then.", rich_help_panel=PANEL)
-    ] = None
+    until: Annotated[str | None, _option("--until", "Evaluate up to this time.", metavar="TIME")] = None
     level: Annotated[
-        str,
-        typer.Option("--level", help="page, or site: all pages of a host at depth ≤ 2.", rich_help_panel=PANEL),
+        str, _option("--level", "page, or site: all pages of a host up to depth 2 together.", metavar="NAME")
     ] = "page"
     estimator: Annotated[
-        str, typer.Option("--estimator", help="simple, regular or maximum-likelihood.", rich_help_panel=PANEL)
+        str, _option("--estimator", "Estimator of rates: simple, regular or maximum-likelihood.", metavar="NAME")
     ] = "maximum-likelihood"
     updates: Annotated[
         str,
-        typer.Option(
+        _option(
             "--updates",
-            help="When an update was: 'interpolated', halfway to the visit before, or 'observed'.",
-            rich_help_panel=PANEL,
+            "Assumed time of an update: interpolated (halfway to the visit before) or observed.",
+            metavar="NAME",
         ),
     ] = "interpolated"
 
     def settings(self, every: str, seed: int) -> UpdateSettings:
-        """What is asked for."""
+        """The settings of the evaluation."""
         from recrawl.core.times import parse_period
         from recrawl.insight.rates import ESTIMATORS
         from recrawl.papers.updates.captures import LEVELS
@@ -88,7 +81,7 @@ class UpdateOptions:
 
 
 def parse_windows(text: str) -> tuple[float, ...]:
-    """Weeks of history: numbers and ranges with commas between.
+    """Weeks of history: numbers and ranges separated by commas.
 
     >>> parse_windows("1-3,8")
     (1.0, 2.0, 3.0, 8.0)
@@ -99,13 +92,13 @@ def parse_windows(text: str) -> tuple[float, ...]:
         first = float(match[1]) if match else 0.0
         last = float(match[2]) if match and match[2] else first
         if not 0 < first <= last <= MAX_WINDOWS:
-            raise typer.BadParameter(f"--windows {part.strip()!r} is no number of weeks; write e.g. 1-12 or 1,2,4")
+            raise typer.BadParameter(f"--windows {part.strip()!r} is not a number of weeks; write e.g. 1-12 or 1,2,4")
         weeks += [first + i for i in range(int(last - first) + 1)]
     return tuple(dict.fromkeys(weeks))
 
 
 def parse_thetas(text: str) -> tuple[float, ...]:
-    """Thresholds from 0 to 1 with commas between, ascending.
+    """Thresholds from 0 to 1 separated by commas, ascending.
 
     >>> parse_thetas("0.5,0.1")
     (0.1, 0.5)
@@ -115,7 +108,7 @@ def parse_thetas(text: str) -> tuple[float, ...]:
     except ValueError:
         thetas = []
     if not thetas or thetas[0] < 0 or not thetas[-1] <= 1:
-        raise typer.BadParameter(f"--thetas {text!r}: write probabilities with commas between, e.g. 0.5,0.7,0.9")
+        raise typer.BadParameter(f"--thetas {text!r}: write probabilities separated by commas, e.g. 0.5,0.7,0.9")
     return tuple(thetas)
 
 
@@ -132,7 +125,7 @@ def parse_moment(option: str, text: str | None) -> datetime | None:
 
 
 def too_short(found: UpdateEvaluation) -> str | None:
-    """What to say where the time that is looked ahead ends before most pages are visited again."""
+    """Advice where --ahead is shorter than the time in which most pages are visited again."""
     from datetime import datetime
 
     whole = (datetime.fromisoformat(found.last) - datetime.fromisoformat(found.first)).total_seconds() / 86_400
@@ -141,22 +134,22 @@ def too_short(found: UpdateEvaluation) -> str | None:
     if ahead >= 0.9 * days:
         return None
     return (
-        f"a page is visited every {days:.3g} days, so that within --ahead {ahead:g}d hardly an update can be told; "
+        f"a page is visited every {duration(24 * days)}, so within --ahead {ahead:g}d hardly any update can be seen; "
         f"try --ahead {math.ceil(days)}d"
     )
 
 
-def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | None, json: bool) -> None:
+def run(history: str, as_of: str | None, settings: UpdateSettings, page: PageOutput, json: bool) -> None:
     """Evaluate, then print the tables or the rows, and write the page."""
     from recrawl.papers.updates.evaluation import evaluate_updates
 
     opened = open_history(history, as_of)
     with steps("what was new on each visit") as on_step:
         found = evaluate_updates(opened, settings, on_step)
-        if out:
+        if page.path:
             from recrawl.papers.updates.page import write_updates_page
 
-            write_updates_page(out, found)
+            write_updates_page(page.path, found, self_contained=page.self_contained)
     if json:
         common = {"method": "history-aware", "level": settings.level}
         for part, rows in found.rows.items():
@@ -165,12 +158,14 @@ def run(history: str, as_of: str | None, settings: UpdateSettings, out: str | No
         return
     from rich.text import Text
 
-    from recrawl.papers.updates.tables import tables
+    from recrawl.papers.updates.page import findings, scope, update_tables
+    from recrawl.report.terminal import bullets
 
     screen = console()
-    for table in tables(found):
+    screen.print(bullets(findings(found)))
+    screen.print(Text(scope(found)))
+    for table in update_tables(found):
         screen.print(table)
     if advice := too_short(found):
         note(advice)
-    if out:
-        screen.print(Text(f"all of it with plots: {out}"))
+    page.print_path(screen)

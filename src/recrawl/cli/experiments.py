@@ -21,7 +21,7 @@ from recrawl.cli.common import (
     working,
 )
 from recrawl.cli.policy_options import budget_pages, per_cycle
-from recrawl.cli.report_options import OutOption, SelfContainedOption
+from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOption
 
 if TYPE_CHECKING:
     from recrawl.report.harvest.experiment import HarvestResult
@@ -40,9 +40,9 @@ def harvest(
     budget: Annotated[
         str, per_cycle("Pages per cycle: numbers or shares such as 5%, separated by commas.")
     ] = "5%,10%,20%",
-    parts: Annotated[
-        str, typer.Option("--parts", metavar="NAMES", help=f"What to measure: {PARTS}.")
-    ] = PARTS.replace(" ", ""),
+    parts: Annotated[str, typer.Option("--parts", metavar="NAMES", help=f"What to measure: {PARTS}.")] = PARTS.replace(
+        " ", ""
+    ),
     orders: Annotated[
         int,
         typer.Option("--orders", metavar="N", min=1, help="Orders of the pages, which decide ties, to average over."),
@@ -98,5 +98,4 @@ def _print_tables(result: HarvestResult, out: str | None) -> None:
     screen.print(bullets(findings(result)))
     for table in harvest_tables(result):
         screen.print(table)
-    if out:
-        screen.print(Text(f"\nAll of it with plots: {out}"))
+    PageOutput(out).print_path(screen)

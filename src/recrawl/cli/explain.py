@@ -8,7 +8,7 @@ import typer
 
 from recrawl.cli.common import JsonOption, print_json
 from recrawl.cli.option_groups import with_options
-from recrawl.cli.planning import PastOptions, planning
+from recrawl.cli.planning import HistoryOptions, planning
 from recrawl.plan.options import PlanOptions
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 def explain(
     url: Annotated[str, typer.Argument(help="The page.", callback=_checked_url)],
     options: PlanOptions,
-    past: PastOptions,
+    past: HistoryOptions,
     json: JsonOption = False,
 ) -> None:
     """Explain why a page is, or is not, in the plan: the numbers behind it, what it overlaps with, what would have to change."""

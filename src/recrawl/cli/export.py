@@ -17,6 +17,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     MinShareOption,
+    check_writable,
     open_history,
     working,
     written,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class What(StrEnum):
+class ExportTable(StrEnum):
     """The tables."""
 
     visits = "visits"
@@ -37,7 +38,7 @@ class What(StrEnum):
     predictions = "predictions"
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """How they are written."""
 
     jsonl = "jsonl"
@@ -51,55 +52,65 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    what: Annotated[What, typer.Argument(help="visits, links, panel, features or predictions.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to; .gz and .zst compress.")] = "-",
-    format: Annotated[Format | None, typer.Option("--format", help="Default: by the file's name, else jsonl.")] = None,
+    what: Annotated[ExportTable, typer.Argument(help="visits, links, panel, features or predictions.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="File to write; .gz and .zst compress, - is stdout.")
+    ] = "-",
+    format: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", help="jsonl, csv or parquet. Default: by the file name, else jsonl."),
+    ] = None,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: EveryOption = "crawl",
     min_share: MinShareOption = 1.0,
-    features: Annotated[
-        str, typer.Option("--features", help="Which features: a preset, as recrawl train has them.")
-    ] = ("everything"),
+    features: Annotated[str, typer.Option("--features", help="Feature set, as in recrawl train.")] = ("everything"),
     past: Annotated[
-        int, typer.Option("--past", min=0, help="Features also of so many past rounds, with the new links that came.")
+        int,
+        typer.Option("--past", min=0, help="Also export the features of this many past rounds, with their new links."),
     ] = 0,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The model that predicts.")] = MODEL,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Model for predictions.")] = MODEL,
     json: JsonOption = False,
 ) -> None:
     """Write a table as Parquet, CSV or JSON lines.
 
-    visits: what each showed and what was new. links: every link of every copy seen (a 304 has none of its own). panel:
-    pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past ones
-    (--features, --past). predictions: what the model expects of every page (--model).
+    visits: what each visit showed and what was new. links: every link of every distinct copy (a 304 has none of its own).
+    panel: pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past
+    rounds (--features, --past). predictions: what the model expects of every page (--model).
     """
     from recrawl.report import export as tables
 
-    kind = Format.jsonl if json else format or _format_of(out)
+    check_writable(out)
+    kind = ExportFormat.jsonl if json else format or _format_of(out)
     opened = open_history(history, as_of)
-    if what is What.panel:
+    if what is ExportTable.panel:
         parts = tables.panel_rows(opened, every, min_share)
-    elif what is What.features:
+    elif what is ExportTable.features:
         parts = tables.features(opened, features, every, min_share, past)
-    elif what is What.predictions:
+    elif what is ExportTable.predictions:
         parts = tables.predictions(opened, model)
     else:
         parts = {"visits": tables.visits, "links": tables.links}[what.value](opened)
-    if kind is Format.parquet and out == "-" and sys.stdout.isatty():
+    if kind is ExportFormat.parquet and out == "-" and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is not for a terminal; name a file with --out FILE")
     with working(f"exporting {what.value}"), written(out) as stream:
         {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[kind.value](parts, stream)
 
 
-_ENDINGS = {".csv": Format.csv, ".parquet": Format.parquet, ".jsonl": Format.jsonl, ".ndjson": Format.jsonl}
+_ENDINGS = {
+    ".csv": ExportFormat.csv,
+    ".parquet": ExportFormat.parquet,
+    ".jsonl": ExportFormat.jsonl,
+    ".ndjson": ExportFormat.jsonl,
+}
 
 
-def _format_of(name: str) -> Format:
+def _format_of(name: str) -> ExportFormat:
     if name == "-":
-        return Format.jsonl
+        return ExportFormat.jsonl
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix
     if ending not in _ENDINGS:
-        raise typer.BadParameter(f"the name {name} does not tell the format; add --format jsonl, csv or parquet")
+        raise typer.BadParameter(f"the name {name} does not show the format; add --format jsonl, csv or parquet")
     return _ENDINGS[ending]
 
 

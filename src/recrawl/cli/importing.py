@@ -11,7 +11,7 @@ from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
-    from recrawl.history.ingest import Report
+    from recrawl.history.ingest import ImportReport
 
 
 def register(app: typer.Typer) -> None:
@@ -35,31 +35,34 @@ def import_(
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", help="warc, wacz, parquet, cdx, cdxj, timemap, jsonl, lbla, csv.", callback=_known_format
+            "--format",
+            help="File type, if it is not detected.",
+            callback=_known_format,
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record that would be skipped.")] = False,
     keep_tracking: Annotated[
-        bool, typer.Option("--keep-tracking", help="Keep utm_*, gclid, fbclid and their kind in URLs.")
+        bool, typer.Option("--keep-tracking", help="Keep tracking parameters (utm_*, gclid, fbclid, …) in URLs.")
     ] = False,
-    max_body: Annotated[int, typer.Option("--max-body", metavar="MIB", min=1, help="Skip larger bodies.")] = 32,
+    max_body: Annotated[
+        int, typer.Option("--max-body", metavar="MIB", min=1, help="Skip bodies larger than this.")
+    ] = 32,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes that read. Default: one a core, if it pays.")
+        int | None,
+        typer.Option("--workers", min=1, help="Number of reading processes. Default: one per core for large inputs."),
     ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell on stderr what each commit made safe.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report each commit on stderr.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Import visits: JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap, the LBLA dataset.
+    """Import visits from JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap or LBLA dataset files.
 
-    The kind is told from the content; .gz and .zst are seen through. Importing the same file twice adds nothing. Records that
-    cannot be used are counted by reason and skipped. Exits 1 if an input could not be read.
+    The file type is detected from the content; .gz and .zst are decompressed on the fly. Importing the same file twice adds
+    nothing. Records that cannot be used are counted by reason and skipped. Exits 1 if an input could not be read.
     """
     from recrawl.history import Appended, History
-    from recrawl.history.ingest import Options, import_files
+    from recrawl.history.ingest import ImportOptions, import_files
 
-    options = Options(format=format, keep_tracking=keep_tracking, max_body=max_body << 20, strict=strict)
+    options = ImportOptions(format=format, keep_tracking=keep_tracking, max_body=max_body << 20, strict=strict)
     total = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) if "-" not in files else None
     safe = 0
 
@@ -75,7 +78,7 @@ def import_(
                 History.create(history), files, options, workers=workers, on_read=advance, on_commit=committed
             )
     except KeyboardInterrupt:
-        note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to go on")
+        note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to continue")
         raise typer.Exit(130) from None
     if json:
         print_json(report.as_dict())
@@ -87,15 +90,15 @@ def import_(
         raise typer.Exit(1)
 
 
-def _print(report: Report) -> None:
+def _print(report: ImportReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
     out = console()
     known = f"{report.duplicates:,} known already"
     if report.replaced:
-        known += f", {report.replaced:,} of them told more than before"
-    added = f"[bold]{report.added:,}[/] visit{'s' if report.added != 1 else ''} added"
+        known += f", {report.replaced:,} of them with more detail than before"
+    added = f"{count(report.added, 'visit')} added"
     out.print(f"{added} of {report.read:,} read, on {count(report.pages, 'page')}; {known}")
     if report.skipped:
         table = Table("skipped", "records", "for example", title_justify="left")

@@ -16,6 +16,7 @@ from recrawl.cli.common import (
     print_json,
     working,
 )
+from recrawl.cli.screen import Screen
 
 if TYPE_CHECKING:
     from recrawl.history import History, Summary
@@ -34,41 +35,41 @@ def register(app: typer.Typer) -> None:
 
 
 def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonOption = False) -> None:
-    """What the history holds: totals, period, visits per day, outcomes, hosts, new links."""
+    """Show what the history holds: totals, period, visits per day, outcomes, hosts, new links."""
     from recrawl.history import summary
 
     opened = open_history(history, as_of)
     with working("counting"):
-        found = summary(opened)
+        totals = summary(opened)
     sizes = opened.store.size_in_bytes()
     hints = _hints(opened)
     if json:
-        print_json({**found.as_dict(), "bytes": sizes, "hints": hints})
+        print_json({**totals.as_dict(), "bytes": sizes, "hints": hints})
     else:
-        _print(found, sum(sizes.values()))
+        _print(totals, sum(sizes.values()))
         for kind, row in hints.items():
-            console().print(
-                f"{kind}s: {row['judged_hosts']:,} hosts with visits that can be compared with what they said, believed on "
-                f"{row['proven_hosts']:,}; {row['right']:,} of {row['hinted']:,} hints were right"
+            Screen().line(
+                f"{kind}s: {row['judged_hosts']:,} hosts with visits to compare them with, trusted on {row['proven_hosts']:,}; "
+                f"{row['right']:,} of {row['hinted']:,} hints were right"
             )
 
 
 def _hints(history: History) -> dict[str, dict[str, int]]:
-    """What sitemaps and feeds said, and how far it was right."""
+    """What sitemaps and feeds said, and how often they were right."""
     from recrawl.insight.hints.of_pages import track_records
 
     return {
-        one.kind: {
-            "judged_hosts": int((one.n_visits > 0).sum()),
-            "proven_hosts": int(one.is_proven.sum()),
-            "hinted": int(one.n_hinted.sum()),
-            "right": int(one.n_right.sum()),
+        record.kind: {
+            "judged_hosts": int((record.n_visits > 0).sum()),
+            "proven_hosts": int(record.is_proven.sum()),
+            "hinted": int(record.n_hinted.sum()),
+            "right": int(record.n_right.sum()),
         }
-        for one in track_records(history)
+        for record in track_records(history)
     }
 
 
-def _print(found: Summary, n_bytes: int) -> None:
+def _print(totals: Summary, n_bytes: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -76,35 +77,35 @@ def _print(found: Summary, n_bytes: int) -> None:
 
     out = console()
     period = "no visits yet"
-    if found.first_at and found.last_at:
-        days = (found.last_at - found.first_at).total_seconds() / 86400
-        period = f"{moment(found.first_at)[:16]} to {moment(found.last_at)[:16]} UTC, {days:,.1f} days"
+    if totals.first_at and totals.last_at:
+        days = (totals.last_at - totals.first_at).total_seconds() / 86400
+        period = f"{moment(totals.first_at)[:16]} to {moment(totals.last_at)[:16]} UTC, {days:,.1f} days"
     out.print(
-        f"[bold]{found.visits:,}[/] visits to [bold]{found.pages:,}[/] pages on {found.hosts:,} hosts, "
-        f"{found.links:,} distinct links seen; {n_bytes / 1e6:,.1f} MB"
+        f"[bold]{totals.visits:,}[/] visits to [bold]{totals.pages:,}[/] pages on {totals.hosts:,} hosts, "
+        f"{totals.links:,} distinct links seen; {n_bytes / 1e6:,.1f} MB"
     )
     out.print(period)
-    if not found.visits:
+    if not totals.visits:
         return
     outcomes = Table("outcome", "visits", "share", box=None)
     for name in ("ok", "unchanged", "gone", "failed"):
-        count = getattr(found, name)
-        outcomes.add_row(name, f"{count:,}", f"{count / found.visits:.1%}")
+        count = getattr(totals, name)
+        outcomes.add_row(name, f"{count:,}", f"{count / totals.visits:.1%}")
     out.print(outcomes)
     new = Table("new links", "links", "on visits", "share of compared visits", box=None)
     for meaning, words in MEANING.items():
-        visits = found.visits_with_new_links[meaning]
-        share = f"{visits / found.visits_compared:.1%}" if found.visits_compared else "–"
-        new.add_row(words, f"{found.new_links[meaning]:,}", f"{visits:,}", share)
+        visits = totals.visits_with_new_links[meaning]
+        share = f"{visits / totals.visits_compared:.1%}" if totals.visits_compared else "–"
+        new.add_row(words, f"{totals.new_links[meaning]:,}", f"{visits:,}", share)
     out.print(new)
-    per_day = list(found.visits_per_day.values())
+    per_day = list(totals.visits_per_day.values())
     out.print(f"visits per day, {len(per_day):,} days with any: {_spark(per_day)}  at most {max(per_day):,}")
     hosts = Table("hosts with most pages", "pages", box=None)
-    for name, count in found.top_hosts.items():
+    for name, count in totals.top_hosts.items():
         hosts.add_row(Text(name), f"{count:,}")
     out.print(hosts)
-    if found.traps:
-        out.print(f"{found.traps:,} known URLs look like crawler traps")
+    if totals.traps:
+        out.print(f"{totals.traps:,} known URLs look like crawler traps")
 
 
 def _spark(counts: list[int], width: int = 60) -> str:

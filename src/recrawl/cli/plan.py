@@ -8,7 +8,7 @@ import typer
 
 from recrawl.cli.common import JsonOption, check_writable, note, print_json, written
 from recrawl.cli.option_groups import choice, with_options
-from recrawl.cli.planning import PastOptions, planning
+from recrawl.cli.planning import HistoryOptions, planning
 from recrawl.plan.formats import FORMATS
 from recrawl.plan.options import PlanOptions
 
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     options: PlanOptions,
-    past: PastOptions,
+    past: HistoryOptions,
     format: Annotated[
         str | None,
         typer.Option(

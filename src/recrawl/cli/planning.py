@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PastOptions:
+class HistoryOptions:
     """Which history a command reads, and up to when."""
 
     history: HistoryOption = HISTORY
@@ -29,7 +29,7 @@ class PastOptions:
 
 
 @contextmanager
-def planning(past: PastOptions, options: PlanOptions) -> Iterator[tuple[History, Planner]]:
+def planning(past: HistoryOptions, options: PlanOptions) -> Iterator[tuple[History, Planner]]:
     """The history as it was opened, and a planner for it, with a sign of life on a terminal."""
     from recrawl.plan.planner import Planner
 

@@ -12,6 +12,7 @@ from recrawl.cli.common import (
     AsOfOption,
     HistoryOption,
     JsonOption,
+    check_writable,
     console,
     note,
     open_history,
@@ -32,62 +33,64 @@ def register(app: typer.Typer) -> None:
 
 def predict(
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="FILE", help="The model that recrawl train made.")
+        str, typer.Option("--model", "-m", metavar="FILE", help="Model file that recrawl train wrote.")
     ] = MODEL,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     links: Annotated[
         str, typer.Option("--by", help="Sort by new links of this kind: all, internal or external.")
     ] = "all",
-    top: Annotated[int, typer.Option("--top", min=1, help="How many pages to show.")] = 20,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of pages to show.")] = 20,
     explain: Annotated[
-        str | None, typer.Option("--explain", metavar="URL", help="Why one page has its prediction.")
+        str | None, typer.Option("--explain", metavar="URL", help="Explain the prediction of one page.")
     ] = None,
     url: Annotated[
-        list[str] | None, typer.Option("--url", metavar="URL", help="Also a page never fetched; repeat it.")
+        list[str] | None,
+        typer.Option("--url", metavar="URL", help="Also predict a page that was never fetched. Repeatable."),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="Write every page as JSON lines, also .gz or .zst; - for stdout."
+            "--out", "-o", metavar="FILE", help="Write every page as JSON lines; .gz and .zst compress, - is stdout."
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """What the next round will show on every known page: how many new links, with what probability, and why.
+    """Predict the next round for every known page: how many new links, with what probability, and why.
 
-    Pages seen once, or never with success, are predicted from their related pages, else from their site, else from all pages.
-    Of pages that are gone little is expected: as much as their chance to come back allows.
+    Pages seen at most once are predicted from their related pages, else from their site, else from all pages. Pages that are
+    gone count as far as they are likely to come back.
     """
     from recrawl.models.predictor import predict as run
     from recrawl.models.records import records
     from recrawl.models.saved import check_fits, load
     from recrawl.web.urls import canonical
 
+    check_writable(out)
     predictor = load(model)
     opened = open_history(history, as_of)
     check_fits(predictor, opened.timeline.pages, model)
-    asked = [canonical(one) for one in (url or []) + ([explain] if explain else [])]
-    with steps("what was new in each round") as on_step:
-        found = run(predictor, opened, asked, on_step, note)
-    kind = links if links in found else next(iter(found))
-    if links not in found and links != "all":
-        raise typer.BadParameter(f"--by {links!r}: the model predicts {', '.join(found)}")
+    wanted = [canonical(text) for text in (url or []) + ([explain] if explain else [])]
+    with steps("finding what was new in each round") as on_step:
+        predictions = run(predictor, opened, wanted, on_step, note)
+    kind = links if links in predictions else next(iter(predictions))
+    if links not in predictions and links != "all":
+        raise typer.BadParameter(f"--by {links!r}: the model predicts {', '.join(predictions)}")
     if explain:
-        _explain(predictor, found, asked[-1], json)
+        _explain(predictor, predictions, wanted[-1], json)
         return
     if out:
         with written(out) as stream:
-            for row in records(predictor, found, kind):
+            for row in records(predictor, predictions, kind):
                 stream.write(_line(row))
         if out != "-":
             console().print(f"every page with its prediction: {out}", markup=False)
         return
     if json:
-        for row in records(predictor, found, kind):
+        for row in records(predictor, predictions, kind):
             print_json(row)
         return
-    _table(predictor, found, kind, top)
+    _show(predictor, predictions, kind, top)
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -96,48 +99,45 @@ def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
 
-def _table(predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int) -> None:
-    from rich.table import Table
-
-    from recrawl.models.pages import last_visit
-    from recrawl.models.reasons import number
-    from recrawl.models.records import records
-
-    table = Table("page", *(f"{name}" for name in found), "any", "80%", "why", pad_edge=False)
-    for column in range(1, len(found) + 3):
-        table.columns[column].justify = "right"
-    for row in records(predictor, found, kind, top):
-        low, high = row[f"interval_{kind}"]
-        counts = [number(row[f"expected_new_{name}"]) for name in found]
-        table.add_row(
-            row["url"], *counts, f"{row[f'probability_{kind}']:.0%}", f"{low}-{high}", "; ".join(row["reasons"][:2])
-        )
-    screen = console()
-    when = last_visit(found[kind].panel)[:16].replace("T", " ")
-    table.title, table.title_justify = f"new links expected in the round after that of {when} UTC", "left"
-    screen.print(table)
+def _show(predictor: Predictor, predictions: Mapping[Any, Prediction], kind: str, top: int) -> None:
     import numpy as np
 
-    sums = ", ".join(f"{np.sum(told.expected):,.0f} {name}" for name, told in found.items())
-    screen.print(
-        f"{len(found[kind].expected):,} pages, {sums} new links expected in all; all of them: --out FILE", markup=False
+    from recrawl.cli.screen import Screen
+    from recrawl.core.words import number
+    from recrawl.models.pages import last_visit
+    from recrawl.models.records import records
+
+    screen = Screen()
+    when = last_visit(predictions[kind].panel)[:16].replace("T", " ")
+    screen.heading(f"new links expected in the round after that of {when} UTC")
+    for row in records(predictor, predictions, kind, top):
+        low, high = row[f"interval_{kind}"]
+        counts = ", ".join(f"{number(row[f'expected_new_{name}'])} {name}" for name in predictions)
+        likely = f"{row[f'probability_{kind}']:.0%} likely to have any; 80% interval {low} to {high}"
+        screen.item(row["url"], f"{counts} new links expected; {likely}", f"why: {'; '.join(row['reasons'][:2])}")
+    screen.gap()
+    sums = ", ".join(f"{np.sum(prediction.expected):,.0f} {name}" for name, prediction in predictions.items())
+    screen.line(
+        f"{len(predictions[kind].expected):,} pages, {sums} new links expected in all; --out FILE writes every page"
     )
 
 
-def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, json: bool) -> None:
-    """One page with all that is said of it."""
+def _explain(predictor: Predictor, predictions: Mapping[Any, Prediction], url: str, json: bool) -> None:
+    """One page with its predictions and their reasons."""
     import numpy as np
 
+    from recrawl.cli.screen import Screen
+    from recrawl.core.words import number
     from recrawl.models.around import BASES
-    from recrawl.models.reasons import number, reasons
+    from recrawl.models.reasons import reasons
     from recrawl.web.urls import page_id
 
-    first = next(iter(found.values()))
+    first = next(iter(predictions.values()))
     page = int(np.searchsorted(first.panel.page, page_id(url)))
-    told: dict[str, Any] = {"url": url}
-    for name, prediction in found.items():
+    explained: dict[str, Any] = {"url": url}
+    for name, prediction in predictions.items():
         rank = int((prediction.expected > prediction.expected[page]).sum()) + 1
-        told[name] = {
+        explained[name] = {
             "expected": round(float(prediction.expected[page]), 4),
             "probability": round(float(prediction.probability[page]), 4),
             "interval": [int(prediction.low[page]), int(prediction.high[page])],
@@ -150,17 +150,16 @@ def _explain(predictor: Predictor, found: Mapping[Any, Prediction], url: str, js
             ],
         }
     if json:
-        print_json(told)
+        print_json(explained)
         return
-    screen = console()
-    screen.print(url, markup=False, style="bold")
-    for name in found:
-        one = told[name]
-        low, high = one["interval"]
-        screen.print(
-            f"{name} links: {number(one['expected'])} expected, {one['probability']:.0%} likely to have any, "
-            f"80% between {low} and {high}; rank {one['rank']:,} of {one['of']:,}; from {one['basis']}",
-            markup=False,
+    screen = Screen()
+    screen.item(url)
+    for name in predictions:
+        of_kind = explained[name]
+        low, high = of_kind["interval"]
+        screen.line(
+            f"{name} links: {number(of_kind['expected'])} expected, {of_kind['probability']:.0%} likely to have any, "
+            f"80% interval {low} to {high}; rank {of_kind['rank']:,} of {of_kind['of']:,}; from {of_kind['basis']}"
         )
-        for reason in one["reasons"][:3]:
-            screen.print(f"  {number(reason['effect'], '+'):>8}  {reason['words']}", markup=False)
+        for reason in of_kind["reasons"][:3]:
+            screen.line(f"{number(reason['effect'], '+'):>8}  {reason['words']}", indent="  ")

@@ -23,12 +23,12 @@ def relevance(
         ),
     ],
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="Where the classifier goes.")
+        str, typer.Option("--out", "-o", metavar="FILE", help="Classifier file to write.")
     ] = "relevance.json",
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Learn from labelled URLs or texts which pages belong to your topic, for recrawl replay --relevance."""
+    """Train a topic classifier from labelled URLs or texts, for recrawl replay --relevance and recrawl crawl --order."""
     from recrawl.models.relevance import train
 
     texts, truth = [], []
@@ -49,7 +49,7 @@ def relevance(
 
 
 def _examples(path: str) -> Iterator[tuple[str, bool]]:
-    """Text or URL, and label, of every usable row; how many were not is told."""
+    """Text or URL, and label, of every usable row; the number of others is reported."""
     from recrawl.cli.common import note
     from recrawl.sources.labels import read_labels
 

@@ -22,7 +22,7 @@ from recrawl.cli.common import (
 )
 from recrawl.cli.option_groups import with_options
 from recrawl.cli.policy_options import budget_pages, made_policies, per_cycle
-from recrawl.cli.replay_options import PastOptions
+from recrawl.cli.replay_options import ReplayedPast
 
 if TYPE_CHECKING:
     from recrawl.report.replays.comparison import Replays
@@ -41,35 +41,40 @@ def register(app: typer.Typer) -> None:
 def replay(
     *,
     policies: Annotated[
-        str, typer.Option("--policies", "-p", metavar="NAMES", help="Policies with commas between, or 'all'.")
+        str, typer.Option("--policies", "-p", metavar="NAMES", help="Policies, separated by commas, or 'all'.")
     ] = DEFAULT,
     budget: Annotated[
-        str, per_cycle("Pages a cycle, or a share of them such as 10%; several with commas are compared.")
+        str, per_cycle("Pages per cycle, or a share such as 10%; several, separated by commas, are compared.")
     ] = "10%",
-    asked: PastOptions,
+    options: ReplayedPast,
     history: HistoryOption = HISTORY,
     window: Annotated[
-        int | None, typer.Option("--window", min=1, help="Cycles of memory for the policies that have one.")
+        int | None, typer.Option("--window", min=1, help="Number of past cycles that policies with a window look at.")
     ] = None,
     per_host: Annotated[
-        int | None, typer.Option("--per-host", min=1, help="At most so many pages of a host in a cycle.")
+        int | None, typer.Option("--per-host", min=1, help="Maximum number of pages per host and cycle.")
     ] = None,
     per_site: Annotated[
-        int | None, typer.Option("--per-site", min=1, help="At most so many pages of a site in a cycle.")
+        int | None, typer.Option("--per-site", min=1, help="Maximum number of pages per site and cycle.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="POLICY.SETTING=VALUE", help="Any setting of a policy; repeat it."),
+        typer.Option(
+            "--set", metavar="POLICY.SETTING=VALUE", help="Setting of a policy, such as bandit.window=28. Repeatable."
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes. Default: one a core, if it pays.")
+        int | None,
+        typer.Option("--workers", min=1, help="Number of processes. Default: one per core for long replays."),
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="DIR", help="Keep finished runs there, and go on from those that are."),
+        typer.Option(
+            "--resume", metavar="DIR", help="Store finished runs in this directory, and reuse those already there."
+        ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option("--rows", metavar="FILE", help="Write what happened in every cycle, as JSON lines.")
+        str | None, typer.Option("--rows", metavar="FILE", help="Write one JSON line per policy and cycle.")
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
@@ -79,8 +84,8 @@ def replay(
 ) -> None:
     """Compare policies on the recorded past: in each cycle a policy sees only the pages that it chooses.
 
-    Coverage over time, how soon links are found, freshness of kept copies and what it costs. The first crawl that holds most pages
-    is known to all; what is found is compared with what visiting every page in every cycle finds.
+    Shows coverage over time, how soon links are found, freshness of the stored copies, and the cost. The first crawl that holds
+    most pages is known to every policy; results are relative to visiting every page in every cycle.
     """
     from recrawl.policies import Budget
     from recrawl.replay import replay_many
@@ -88,22 +93,22 @@ def replay(
 
     chosen = made_policies(policies, settings or (), window=window, seed=seed)
     with working("working out what every page showed in every cycle"):
-        world = asked.world(history, chosen)
+        world = options.world(history, chosen)
     budgets = [Budget(pages, per_host, per_site) for pages in budget_pages(budget, world.n_pages)]
     if resume:
         _check_folder(resume)
     try:
         with _cycles() as on_cycles:
             runs = replay_many(
-                world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles, observed=asked.observed
+                world, chosen, budgets, workers=workers, folder=resume, on_cycles=on_cycles, observed=options.observed
             )
     except KeyboardInterrupt:
         note(
             f"stopped; {f'finished runs are kept in {resume}' if resume else 'to keep finished runs give --resume DIR'}"
         )
         raise typer.Exit(130) from None
-    limits = [f"at most {n:,} of a {what} in a cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
-    found = gather(world, runs, asked.every, seed, limits + asked.limits(), asked.observed)
+    limits = [f"at most {n:,} per {what} and cycle" for n, what in ((per_host, "host"), (per_site, "site")) if n]
+    found = gather(world, runs, options.every, seed, limits + options.limits(), options.observed)
     if rows:
         _write_rows(rows, found)
     with working("comparing the policies"):
@@ -117,7 +122,7 @@ def replay(
 
 
 def _check_folder(folder: str) -> None:
-    """Make the folder of finished runs now: not after the first one, an hour later."""
+    """Create the folder of finished runs now, not after the first one an hour later."""
     from pathlib import Path
 
     from recrawl.errors import RecrawlError
@@ -130,7 +135,7 @@ def _check_folder(folder: str) -> None:
 
 @contextmanager
 def _cycles() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar that tells cycles per second, on a terminal only."""
+    """A progress bar with cycles per second, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -150,7 +155,7 @@ def _cycles() -> Iterator[Callable[[int, int], None]]:
 
 
 def _write_rows(path: str, found: Replays) -> None:
-    """Every cycle of every run; without times taken, so that the same command writes the same file."""
+    """Every cycle of every run, without timings, so that the same command writes the same file."""
     import orjson
 
     with written(path) as file:

@@ -20,29 +20,30 @@ RELEVANT = 0.5  # above which a link counts as relevant
 
 
 @dataclass(frozen=True)
-class PastOptions:
+class ReplayedPast:
     """The past that policies are replayed on."""
 
     every: EveryOption = "crawl"
     since: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="As if nothing had been recorded before.")
+        str | None, typer.Option("--from", metavar="TIME", help="Ignore everything recorded before this time.")
     ] = None
     until: Annotated[
-        str | None, typer.Option("--until", "--as-of", metavar="TIME", help="Only what was recorded up to then.")
+        str | None,
+        typer.Option("--until", "--as-of", metavar="TIME", help="Ignore everything recorded after this time."),
     ] = None
     observed: Annotated[
-        int, typer.Option("--observed", min=0, help="Cycles that every policy sees whole before it begins to choose.")
+        int, typer.Option("--observed", min=0, help="Number of cycles that every policy sees whole before it chooses.")
     ] = 0
     change: ChangeOption = ANY
     related: Annotated[
-        int, typer.Option("--related", min=0, help="Related pages of each page, for policies that look around.")
+        int, typer.Option("--related", min=0, help="Number of related pages per page, for policies that use them.")
     ] = 30
     relevance: Annotated[
         str | None,
         typer.Option(
             "--relevance",
             metavar="FILE",
-            help="Only relevant links count, as this classifier (recrawl relevance) says.",
+            help="Count only links that this classifier (from recrawl relevance) finds relevant.",
         ),
     ] = None
     relevant_above: Annotated[
@@ -51,7 +52,7 @@ class PastOptions:
             "--relevant-above",
             min=0.0,
             max=1.0,
-            help="Only links above this relevance count; alone: as recorded. [0.5]",
+            help="Count only links above this relevance; without --relevance, as recorded. [0.5]",
         ),
     ] = None
 
@@ -88,10 +89,10 @@ class PastOptions:
         """What a reader of the results must know of what counts."""
         from recrawl.world.change import notion_or_any
 
-        told = ["only relevant links count"] if self.is_focused else []
+        limits = ["only relevant links count"] if self.is_focused else []
         if notion_or_any(self.change) is not None:
-            told.append(f"a copy is current until a change of the kind {self.change!r}")
-        return told
+            limits.append(f"a copy is current until a change of the kind {self.change!r}")
+        return limits
 
 
 def _moment(option: str, text: str | None) -> Any:

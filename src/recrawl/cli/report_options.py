@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OutOption = Annotated[
     str | None, typer.Option("--out", "-o", metavar="PAGE.html", help="Write an HTML page with plots.")
@@ -17,3 +21,18 @@ SelfContainedOption = Annotated[
         "the pages.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class PageOutput:
+    """Where the HTML page goes, if anywhere, and whether it holds the plot library."""
+
+    path: str | None
+    self_contained: bool = False
+
+    def print_path(self, screen: Console) -> None:
+        """Say where the page is."""
+        from rich.text import Text
+
+        if self.path:
+            screen.print(Text(f"\nAll of it with plots: {self.path}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,11 +11,20 @@ from recrawl.cli.common import (
     AsOfOption,
     HistoryOption,
     JsonOption,
-    checked_period,
-    console,
     open_history,
+    optional_period,
     print_json,
     working,
+)
+
+if TYPE_CHECKING:
+    from recrawl.cli.screen import Screen
+    from recrawl.plan.score import Score, Scores
+
+_LEGEND = (
+    "New links never seen before on any page, at the first answer of each planned page after the plan; pages that failed count "
+    "with none. Round-robin: new links per visit on the pages that it would have chosen, where at least half of them were "
+    "visited."
 )
 
 
@@ -25,104 +34,80 @@ def register(app: typer.Typer) -> None:
 
 
 def score(
-    plan: Annotated[str | None, typer.Argument(help="One plan, by its id; default: all that are kept.")] = None,
+    plan: Annotated[str | None, typer.Argument(help="Id of one plan. Default: all stored plans.")] = None,
     horizon: Annotated[
         str | None,
         typer.Option(
             "--horizon",
             metavar="PERIOD",
-            help="Only visits that came so soon after the plan; default: up to the next plan.",
-            callback=lambda text: text and checked_period(text),
+            help="Only count visits within this time after the plan. Default: up to the next plan.",
+            callback=optional_period,
         ),
     ] = None,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
-    """How right each plan was, once the visits have come back: expected against found, calibration, and against round-robin."""
-    from recrawl.core.times import parse_period
+    """Show how right each plan was once its pages were visited: expected and found, calibration, and beside round-robin."""
     from recrawl.errors import NotEnoughData
-    from recrawl.plan.score import scores
+    from recrawl.plan.score import score as run
 
     opened = open_history(history, as_of)
-    with working("looking up what came of the plans"):
-        found = list(scores(opened, plan, parse_period(horizon) if horizon else None))
-    if not found:
+    with working("comparing plans with visits"):
+        scores = run(opened, plan, horizon)
+    if not scores:
         raise NotEnoughData(
-            f"no plan {plan!r} is kept in {history}"
+            f"no plan {plan!r} is stored in {history}; recrawl score lists those that are"
             if plan
-            else f"no plan is kept in {history}; recrawl plan makes one"
+            else f"no plan is stored in {history}; recrawl plan makes one"
         )
     if json:
-        for one in found:
-            print_json(one.record())
+        for each in scores:
+            print_json(each.record())
         return
-    _table(found)
-    _calibration(found)
+    _show(scores)
 
 
-def _table(found: list[Any]) -> None:
-    from rich.table import Table
+def _show(scores: Scores) -> None:
+    from recrawl.cli.screen import Screen
 
-    from recrawl.models.reasons import number
-
-    header = (
-        "plan",
-        "policy",
-        "planned",
-        "visited",
-        "failed",
-        "expected",
-        "found",
-        "a visit",
-        "round-robin",
-        "any: expected",
-        "any: found",
-        "changed: expected",
-        "changed: found",
-    )
-    table = Table(*header, pad_edge=False)
-    for column in range(2, len(header)):
-        table.columns[column].justify = "right"
-    for column in (0, 1):
-        table.columns[column].no_wrap, table.columns[column].overflow = False, "fold"  # an id that is cut names nothing
-    for one in found:
-        table.add_row(
-            one.plan,
-            one.policy,
-            f"{one.planned:,}",
-            f"{one.visited:,}",
-            f"{one.failed:,}",
-            number(one.expected) if one.visited else "–",
-            f"{one.found:,}" if one.visited else "–",
-            "–" if one.found_per_visit is None else number(one.found_per_visit),
-            "–" if one.round_robin_found_per_visit is None else number(one.round_robin_found_per_visit),
-            number(one.expected_hits) if one.visited else "–",
-            f"{one.hits:,}" if one.visited else "–",
-            "–" if one.expected_changed is None else number(one.expected_changed),
-            "–" if one.changed is None else f"{one.changed:,}",
-        )
-    table.title, table.title_justify = "what came of the plans", "left"
-    screen = console()
-    screen.print(table)
-    screen.print(
-        "New links never seen before on any page, at the first answer of each planned page after the plan; none on those that "
-        "failed. Round-robin: new links a visit on the pages that it would have chosen, where at least half of them were visited. "
-        "Changed: another text or other links than before.",
-        markup=False,
-    )
+    screen = Screen()
+    screen.heading("plans and what their visits found")
+    for each in scores:
+        screen.item(f"{each.plan} by {each.policy}", *_facts(each))
+    screen.gap()
+    screen.line(_LEGEND)
+    _calibration(screen, scores)
 
 
-def _calibration(found: list[Any]) -> None:
-    """All plans together: of the pages said to be so likely to have new links, how many had."""
+def _facts(score: Score) -> list[str]:
+    """Visits, new links, and pages that had any or changed."""
+    from recrawl.core.words import count, number
+
+    visits = f"{count(score.planned, 'page')} planned, {score.visited:,} visited, {score.failed:,} failed"
+    if score.found_per_visit is None:
+        return [visits]
+    rival = score.round_robin_found_per_visit
+    beside = "" if rival is None else f"; round-robin {number(rival)}"
+    per_visit = f"{number(score.found_per_visit)} per visit{beside}"
+    links = f"{number(score.expected)} new links expected, {score.found:,} found ({per_visit})"
+    pages = f"pages with new links: {number(score.expected_hits)} expected, {score.hits:,} found"
+    if score.expected_changed is not None and score.changed is not None:
+        pages += f"; changed pages: {number(score.expected_changed)} expected, {score.changed:,} found"
+    return [visits, links, pages]
+
+
+def _calibration(screen: Screen, scores: Scores) -> None:
+    """All plans together: of the pages with such a probability of new links, how many had any."""
+    from recrawl.core.words import count
+
     classes: dict[tuple[float, float], list[tuple[int, float, float]]] = {}
-    for one in found:
-        for row in one.calibration:
-            classes.setdefault((row["from"], row["to"]), []).append((row["n"], row["predicted"], row["seen"]))
+    for each in scores:
+        for row in each.calibration:
+            classes.setdefault((row["from"], row["to"]), []).append((int(row["n"]), row["predicted"], row["seen"]))
     for (low, high), rows in sorted(classes.items()):
         n = sum(row[0] for row in rows)
         predicted, seen = (sum(row[0] * row[i] for row in rows) / n for i in (1, 2))
-        console().print(
-            f"{low:.0%} to {high:.0%} likely: {n:,} visits, {predicted:.0%} expected to have new links, {seen:.0%} had",
-            markup=False,
+        screen.line(
+            f"{low:.0%} to {high:.0%} likely: {count(n, 'visit')}, {predicted:.0%} expected to have new links, {seen:.0%} had"
         )

@@ -12,7 +12,6 @@ from recrawl.cli.common import (
     AsOfOption,
     HistoryOption,
     JsonOption,
-    console,
     open_history,
     print_json,
     working,
@@ -20,12 +19,24 @@ from recrawl.cli.common import (
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
-    from recrawl.history import PageStory
-    from recrawl.history.page_timeline import PageVisit
+    from recrawl.history.page_timeline import PageStory, PageVisit
 
 
-_NUMBERS = ("inter\nnal", "exter\nnal", "new", "new to\npage", "new any\nwhere", "left")
-_COLUMNS = ("visited (UTC)", "status", "outcome", *_NUMBERS, "text", "note")
+#: Heading → the cell of a visit; the first few for a narrow terminal.
+_NARROW = ("visited (UTC)", "outcome", "links", "new", "removed", "text")
+_WIDE = (
+    *_NARROW[:2],
+    "status",
+    "internal",
+    "external",
+    "new",
+    "new to page",
+    "new anywhere",
+    "removed",
+    "text",
+    "note",
+)
+_ENOUGH = 110  # columns for all of it
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +48,11 @@ def show(
     url: Annotated[str, typer.Argument(help="The page.")],
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
-    last: Annotated[int, typer.Option("--last", min=1, help="Show at most this many visits, the newest.")] = 40,
-    links: Annotated[bool, typer.Option("--links", help="List the new links of each visit, too.")] = False,
+    last: Annotated[int, typer.Option("--last", min=1, help="Maximum number of visits to show, the newest.")] = 40,
+    links: Annotated[bool, typer.Option("--links", help="Also list the new links of each visit.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """One page's timeline: every visit, what was new at it, what left, whether the text changed."""
+    """Show the visits to one page: what was new each time, what was removed, whether the text changed."""
     from recrawl.history.page_timeline import page_timeline
 
     with working("looking through the history"):
@@ -53,47 +64,44 @@ def show(
 
 
 def _print(story: PageStory, last: int) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    from recrawl.cli.screen import Screen
 
-    out = console()
-    out.print(Text(story.url, style="bold"))
-    title = f"{count(len(story.visits), 'visit')} in {story.days_observed:,.1f} days"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    screen = Screen()
+    screen.item(story.url)
+    screen.line(f"{count(len(story.visits), 'visit')} in {story.days_observed:,.1f} days")
     shown = story.visits[-last:]
+    names = _WIDE if screen.width >= _ENOUGH else _NARROW
     rows = [_cells(visit) for visit in shown]
-    used = [i for i in range(len(_COLUMNS)) if i < 3 or any(row[i] for row in rows)]
-    for i in used:
-        name = _COLUMNS[i]
-        table.add_column(name, justify="right" if name in _NUMBERS else "left", no_wrap=i == 0)
-    for visit, row in zip(shown, rows, strict=True):
-        style = "bold" if visit.n_new_previous else "dim" if visit.outcome in ("failed", "gone") else ""
-        table.add_row(*(Text(row[i]) for i in used), style=style)
-    out.print(table)
+    used = [name for name in names if name in _NARROW[:2] or any(row[name] for row in rows)]
+    screen.columns(used, [[row[name] for name in used] for row in rows])
     if len(story.visits) > last:
-        out.print(f"the {len(story.visits) - last:,} visits before these: --last {len(story.visits)}")
+        screen.line(f"{len(story.visits) - last:,} earlier visits: --last {len(story.visits)} shows all")
     if story.new_links_per_day is not None and story.visits_with_new_links_rate is not None:
-        out.print(
-            f"{story.new_links_per_day:,.2f} new links a day; {story.visits_with_new_links_rate:.0%} of visits found any"
+        screen.line(
+            f"{story.new_links_per_day:,.2f} new links per day; {story.visits_with_new_links_rate:.0%} of visits found any"
         )
     for visit in shown:
-        for i, link in enumerate(story.new_links.get(visit.at.isoformat(), ())):
-            if i == 0:
-                out.print(Text(f"new at {visit.at:%Y-%m-%d %H:%M}", style="bold"))
-            out.print(Text(f"  {link}"), soft_wrap=True)
+        links = story.new_links.get(visit.at.isoformat(), ())
+        if links:
+            screen.item(f"new at {visit.at:%Y-%m-%d %H:%M}", *links)
 
 
-def _cells(visit: PageVisit) -> list[str]:
-    counts = (
-        visit.n_internal,
-        visit.n_external,
-        visit.n_new_previous,
-        visit.n_new_page,
-        visit.n_new_anywhere,
-        visit.n_left,
-    )
-    text = {None: "", True: "changed", False: "same"}[visit.text_changed]
-    numbers = ["" if number is None else f"{number:,}" for number in counts]
-    note = (visit.note or "")[:40]
-    return [f"{visit.at:%Y-%m-%d %H:%M}", str(visit.status), visit.outcome, *numbers, text, note]
+def _cells(visit: PageVisit) -> dict[str, str]:
+    def known(number: int | None) -> str:
+        return "" if number is None else f"{number:,}"
+
+    has_links = visit.n_internal is not None and visit.n_external is not None
+    return {
+        "visited (UTC)": f"{visit.at:%Y-%m-%d %H:%M}",
+        "outcome": visit.outcome,
+        "status": str(visit.status),
+        "links": known((visit.n_internal or 0) + (visit.n_external or 0)) if has_links else "",
+        "internal": known(visit.n_internal),
+        "external": known(visit.n_external),
+        "new": known(visit.n_new_previous),
+        "new to page": known(visit.n_new_page),
+        "new anywhere": known(visit.n_new_anywhere),
+        "removed": known(visit.n_left),
+        "text": {None: "", True: "changed", False: "same"}[visit.text_changed],
+        "note": (visit.note or "")[:40],
+    }

@@ -19,7 +19,7 @@ from recrawl.cli.common import (
     print_json,
     working,
 )
-from recrawl.cli.report_options import OutOption, SelfContainedOption
+from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOption
 
 
 def register(app: typer.Typer) -> None:
@@ -82,8 +82,7 @@ def stats(
     screen.print(bullets(statistics.findings))
     for table in stats_tables(statistics):
         screen.print(table)
-    if out:
-        screen.print(Text(f"\nAll of it with plots: {out}"))
+    PageOutput(out).print_path(screen)
 
 
 def _kept(n_pages: int, n_known: int) -> str:

@@ -32,34 +32,39 @@ def register(app: typer.Typer) -> None:
 
 
 def synth(
-    pages: Annotated[int, typer.Option("--pages", min=1, help="How many pages; the papers had 384323.")] = 2_000,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often each is visited; the papers: 10.")] = 10,
+    pages: Annotated[int, typer.Option("--pages", min=1, help="Number of pages; Dang et al. had 384323.")] = 2_000,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Number of visits per page; Dang et al. had 10.")] = 10,
     every: Annotated[
         str, typer.Option("--every", metavar="PERIOD", help="Time between rounds.", callback=checked_period)
     ] = "7d",
-    rhythm: Annotated[bool, typer.Option("--rhythm", help="Links arrive by hour of day and day of week.")] = False,
-    vectors: Annotated[bool, typer.Option("--vectors", help="With 192-dimensional semantic vectors.")] = False,
-    terms: Annotated[bool, typer.Option("--terms/--no-terms", help="With the words of the texts.")] = True,
+    rhythm: Annotated[
+        bool, typer.Option("--rhythm", help="New links follow the hour of the day and the day of the week.")
+    ] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Include 192-dimensional semantic vectors.")] = False,
+    terms: Annotated[bool, typer.Option("--terms/--no-terms", help="Include the words of the texts.")] = True,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write .jsonl or .warc.gz (- : JSONL) instead.")
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write a .jsonl or .warc.gz file instead (-: JSONL to stdout)."
+        ),
     ] = None,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Answer real requests on loopback instead, to try a crawler on.")
+        bool, typer.Option("--serve", help="Serve the pages on loopback instead, to try a crawler on.")
     ] = False,
     step: Annotated[
         str,
         typer.Option(
-            "--step", metavar="PERIOD", help="With --serve: real time for --every to pass.", callback=checked_period
+            "--step", metavar="PERIOD", help="With --serve: real time that one --every takes.", callback=checked_period
         ),
     ] = "1m",
     history: HistoryOption = HISTORY,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Make up a living web with the papers' statistics, of any size: into a history, or as JSONL or WARC.
+    """Generate a synthetic web with the statistics of real ones, of any size: into a history, or as JSONL or WARC.
 
-    Pages gain and lose links, die and fail; topics behave alike, pages of a site share links, tails are heavy. The same seed
-    makes the same web.
+    Pages gain and lose links, disappear and fail; pages on the same topic behave alike, pages of a site share links, and
+    distributions have heavy tails. The same seed generates the same web.
     """
     from recrawl.core.times import parse_period
     from recrawl.synth import SynthSettings
@@ -88,27 +93,27 @@ def _into_history(settings: SynthSettings, folder: str, json: bool) -> None:
 
     history = History.create(folder)
     added = duplicates = 0
-    with progress("making up pages", settings.pages) as advance:
+    with progress("generating pages", settings.pages) as advance:
         done = 0
 
-        def tell(now: int, total: int) -> None:
+        def report(now: int, total: int) -> None:
             nonlocal done
             advance(now - done, total)
             done = now
 
-        for batch in batches(settings, tell):
+        for batch in batches(settings, report):
             receipt = history.append(batch)
             added, duplicates = added + receipt.added, duplicates + receipt.duplicates
     if json:
         print_json({"added": added, "duplicates": duplicates, "pages": settings.pages, "rounds": settings.rounds})
     else:
-        console().print(f"[bold]{added:,}[/] visits of {settings.pages:,} made-up pages in {folder}")
+        console().print(f"[bold]{added:,}[/] visits to {settings.pages:,} synthetic pages in {folder}")
 
 
 def _into_file(settings: SynthSettings, out: str) -> None:
     from recrawl.synth import write_jsonl, write_warc
 
-    with working(f"making up {settings.pages:,} pages"):
+    with working(f"generating {settings.pages:,} pages"):
         if out.endswith((".warc", ".warc.gz")):
             try:
                 n = write_warc(settings, out)
@@ -118,11 +123,11 @@ def _into_file(settings: SynthSettings, out: str) -> None:
             with written(out) as stream:
                 n = write_jsonl(settings, stream)
     if out != "-":
-        note(f"{n:,} visits of {settings.pages:,} made-up pages in {out}")
+        note(f"{n:,} visits to {settings.pages:,} synthetic pages in {out}")
 
 
 def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) -> None:
-    """Let a made-up web live until somebody interrupts it, or its rounds are over."""
+    """Serve a synthetic web until it is interrupted, or its rounds are over."""
     import time
     from datetime import UTC, datetime
 
@@ -141,6 +146,6 @@ def _serve(pages: int, steps: int, every: timedelta, seconds: float, seed: int) 
                 web.log.clear()
                 note(f"round {now} of {steps}: {web.now:%Y-%m-%d %H:%M}")
                 time.sleep(seconds)
-            note("the last round is over, and with it this web; --rounds makes it live longer")
+            note("the last round is over; --rounds makes the web last longer")
         except KeyboardInterrupt:
             note("ended")

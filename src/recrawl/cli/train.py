@@ -13,6 +13,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     SeedOption,
+    check_writable,
     console,
     note,
     open_history,
@@ -33,40 +34,48 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes.")] = MODEL,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = MODEL,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     every: EveryOption = "crawl",
-    rounds: Annotated[int, typer.Option("--rounds", min=2, help="Learn from the last so many rounds.")] = 60,
+    rounds: Annotated[int, typer.Option("--rounds", min=2, help="Number of rounds to learn from, the last ones.")] = 60,
     links: Annotated[
-        str, typer.Option("--links", help="internal, external, all, or several with commas.")
+        str, typer.Option("--links", help="Links to predict: internal, external, all, or several separated by commas.")
     ] = "internal,external,all",
     features: Annotated[
-        str, typer.Option("--features", help="default, look-back-look-around, summaries, everything or static.")
+        str,
+        typer.Option(
+            "--features", help="Feature set: default, look-back-look-around, summaries, everything or static."
+        ),
     ] = "default",
     learner: Annotated[
         str,
-        typer.Option("--learner", help="forecast, hurdle, poisson, extra-trees, lightgbm, … (a wrong name lists all)."),
+        typer.Option(
+            "--learner",
+            help="Learner: forecast, hurdle, poisson, extra-trees, lightgbm, … (an unknown name lists all).",
+        ),
     ] = "forecast",
-    look_back: Annotated[int, typer.Option("--look-back", min=0, max=8, help="Single past rounds to look at.")] = 8,
-    related: Annotated[int, typer.Option("--related", min=1, help="Related pages of each page.")] = 30,
+    look_back: Annotated[
+        int, typer.Option("--look-back", min=0, max=8, help="Number of past rounds used one by one as features.")
+    ] = 8,
+    related: Annotated[int, typer.Option("--related", min=1, help="Number of related pages per page.")] = 30,
     neighbours: Annotated[
-        str, typer.Option("--neighbours", help="How related pages are found: auto, exact or approximate.")
+        str, typer.Option("--neighbours", help="Search for related pages: auto, exact or approximate.")
     ] = "auto",
     trusted: Annotated[
         list[str] | None,
         typer.Option(
             "--trusted",
             metavar="URL",
-            help="A page or host that TrustRank starts from (features 'everything' and 'static'); repeat it.",
+            help="Page or host that TrustRank starts from (feature sets 'everything' and 'static'). Repeatable.",
         ),
     ] = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Learn which pages gain new links, and tell how right the same model was one round earlier.
+    """Learn which pages gain new links, and show how right the same model was one round earlier.
 
-    The model is one file, without pickle, with a card that says what it was trained on. Use it with: recrawl predict.
+    The model is one file, without pickle, that records what it was trained on. recrawl predict uses it.
     """
     from recrawl.cli.common import chosen
     from recrawl.insight.related import METHODS
@@ -76,31 +85,32 @@ def train(
     from recrawl.models.predictor import train as run
     from recrawl.models.saved import save
 
+    check_writable(out)
     named(learner)
     if neighbours not in METHODS:
         raise typer.BadParameter(f"--neighbours {neighbours!r}: choose among {', '.join(METHODS)}")
     recipe = Recipe(
-        every,
-        features,
-        learner,
-        chosen("--links", links, LINKS),
-        look_back,
-        rounds,
-        related,
-        seed,
+        every=every,
+        features=features,
+        learner=learner,
+        links=chosen("--links", links, LINKS),
+        history=look_back,
+        rounds=rounds,
+        k=related,
+        seed=seed,
         neighbours=neighbours,
         trusted=tuple(trusted or ()),
     )
     opened = open_history(history, as_of)
-    with steps("what was new in each round") as on_step:
+    with steps("finding what was new in each round") as on_step:
         predictor = run(opened, recipe, on_step, note)
-        told = save(predictor, out)
+        card = save(predictor, out)
     if json:
         print_json(
             {
                 "model": out,
-                **{key: told[key] for key in ("window", "n_pages", "n_rounds", "neighbours", "recipe", "versions")},
-                "scores": told["scores_one_round_earlier"],
+                **{key: card[key] for key in ("window", "n_pages", "n_rounds", "neighbours", "recipe", "versions")},
+                "scores": card["scores_one_round_earlier"],
             }
         )
         return
@@ -112,7 +122,7 @@ def train(
         note(sentence)
     screen.print(
         Text(
-            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, the last visit of "
+            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
             f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
             f"next: recrawl predict --model {out}"
         )
@@ -133,17 +143,17 @@ def score_table(predictor: Predictor) -> Any:
 
 
 def outdone(predictor: Predictor) -> list[str]:
-    """Where a simple baseline ranked the pages better; pages without new links, all equal to it, are a part of that."""
-    told = []
+    """Where a simple baseline ranked the pages better; ties among pages without new links contribute to that."""
+    sentences = []
     for links, scores in predictor.scores.items():
         simple = {name: scores.get(f"spearman_{name}", float("nan")) for name in ("average", "previous")}
         best = max(simple, key=lambda name: (simple[name] == simple[name], simple[name]))
         if scores and simple[best] > scores["spearman"] + CLEARLY:
-            told.append(
+            sentences.append(
                 f"one round earlier {best}-count ranked {links} links better ({simple[best]:.3f}, not {scores['spearman']:.3f}); "
                 f"to learn just that: recrawl train --learner {best}-count"
             )
-    return told
+    return sentences
 
 
 def _cell(value: float) -> str:

@@ -27,25 +27,31 @@ def register(app: typer.Typer) -> None:
 
 
 def tune(
-    budget: Annotated[str, per_cycle("Pages a cycle: a number, or a share such as 10%.")] = "10%",
+    budget: Annotated[str, per_cycle("Pages per cycle: a number, or a share such as 10%.")] = "10%",
     policies: Annotated[
         str | None,
         typer.Option(
-            "--policies", help="Which to try beside the default policy, with commas; default: quick ones of every kind."
+            "--policies",
+            help="Policies to try beside the default one, separated by commas. Default: quick ones of every kind.",
         ),
     ] = None,
-    window: Annotated[int, typer.Option("--window", min=1, help="Cycles of memory for those that have one.")] = 168,
+    window: Annotated[
+        int, typer.Option("--window", min=1, help="Number of past cycles that policies with a window look at.")
+    ] = 168,
     every: EveryOption = "crawl",
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one a core.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not keep the recommendation.")] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Number of processes. Default: one per core.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not store the recommendation.")] = False,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Replay several policies and settings on the past of this history and recommend one; recrawl plan then uses it.
+    """Replay several policies and settings on this history's past and recommend one, which recrawl plan then uses.
 
-    Recommended is what found most new links, but the default policy stays unless another is better by more than chance.
+    The policy that found most new links is recommended, but the default policy stays unless another is better by more than
+    chance.
     """
     from recrawl.cli.policy_options import budget_pages, made_policies
     from recrawl.plan.default import recommend
@@ -59,7 +65,7 @@ def tune(
     if "," in budget:
         raise typer.BadParameter(f"--budget {budget}: a policy is recommended for one budget; run it once for each")
     if policies:
-        made_policies(policies)  # a wrong name is told before anything is read
+        made_policies(policies)  # a wrong name is refused before anything is read
     opened = open_history(history, as_of)
     world = past(opened, every, n_related=N_RELATED)
     named = [name.strip() for name in policies.split(",")] if policies else []

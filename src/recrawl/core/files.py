@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import get_ident
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from recrawl.errors import RecrawlError
 
 
 @contextmanager
@@ -53,6 +55,28 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     with draft(path) as beside, beside.open("wb") as stream:
         yield stream
+
+
+@contextmanager
+def compressed_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """As `writing`, compressed as the file's name says: ``.gz`` or ``.zst``. A failure is a sentence with the file's name."""
+    try:
+        with writing(path) as file, _compressed(file, Path(path).suffix) as stream:
+            yield stream
+    except OSError as error:
+        raise RecrawlError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _compressed(file: BinaryIO, suffix: str) -> Any:
+    if suffix == ".gz":
+        import gzip
+
+        return gzip.GzipFile("", "wb", fileobj=file)
+    if suffix == ".zst":
+        import zstandard
+
+        return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    return nullcontext(file)
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -1,8 +1,8 @@
 """One open-addressing hash table in arrays, so that numba kernels can read and fill it.
 
-A table's length is a power of two, and at most half of it is in use. It has one of two layouts, and both share one probe loop, `slot`:
+A table's length is a power of two, and at most half of it is in use. It has one of two layouts; both share one probe loop, `slot`:
 
-- keys: the table holds the keys themselves, any integers but -1, and values are in arrays beside it, by slot. It can grow (`grown`).
+- keys: the table holds the keys themselves, any integers but -1; values are in arrays beside it, by slot. It can grow (`grown`).
 - index: the table holds positions in a list of keys, which may be any 64-bit integers. Positions before `first` count as free, so
   that a table can be used again for the next part of a list without being cleared.
 

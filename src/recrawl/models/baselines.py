@@ -1,7 +1,7 @@
-"""What needs no learning, and what every learner has to beat: one column taken as it is, and always zero.
+"""Baselines that every learner has to beat: one column taken as it is, and always zero.
 
-The papers' NNL-Pr, NNL-Av and CCR (000, Table 4) are the page's previous count, its average count and its content
-change rate, each as the prediction itself.
+NNL-Pr, NNL-Av and CCR of Dang et al. (2022), Table 4, are the page's previous count, its average count and its content change rate,
+each as the prediction itself.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from recrawl.models.probability import PresenceFromCounts
 class Itself(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Predicts its single column; where that is not known (NaN), the mean of y in training.
 
-    The probability of anything new is the share of positive rows in training among those whose value was zero, above
-    zero, or not known, each drawn by one imagined row towards the share of all.
+    The probability of anything new is the share of positive rows in training among those whose value was zero, above zero, or not
+    known, each shrunk by one imagined row towards the share of all.
 
     >>> previous = np.array([[0.0], [0.0], [0.0], [3.0], [5.0]])
     >>> model = Itself().fit(previous, [0, 0, 2, 1, 4])
@@ -50,18 +50,18 @@ class Itself(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return np.where(np.isnan(values), self.mean_, values)
 
     def predict_positive(self, X: Any) -> Floats:  # noqa: N803
-        """P(y ≥ 1), from how it was in training after zero, after more, and after nothing known."""
+        """P(y ≥ 1): the share in training of rows whose value was zero, above zero, or not known."""
         check_is_fitted(self)
         return np.asarray(self.share_positive_[_group(_only_column(X))])
 
     def predict_presence(self, X: Any) -> Flags:  # noqa: N803
-        """Whether the column is above zero, the papers' rule; where it is not known, what was commoner in training."""
+        """Whether the column is above zero, the papers' rule; where it is not known, what was more common in training."""
         values = _only_column(X)
         return np.where(np.isnan(values), self.predict_positive(X) >= 0.5, values > 0)
 
 
 class AlwaysZero(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Nothing new, ever: right for most pages, and of no use (000, section 6.1: R² −0.14, median error 0)."""
+    """Nothing new, ever: right for most pages, and of no use (Dang et al. 2022, section 6.1: R² −0.14, median error 0)."""
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Learn nothing."""
@@ -81,10 +81,10 @@ class AlwaysZero(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
 
 class PresenceByValue(PresenceFromCounts):
-    """A baseline as a classifier: the class by its own rule, the probability as it was in training."""
+    """A baseline as a classifier: the class by its own rule, the probability from training."""
 
     def predict(self, X: Any) -> Ints:  # noqa: N803
-        """1 where the baseline says something new."""
+        """1 where the baseline predicts something new."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_presence(X)).astype(np.int64)
 

@@ -1,8 +1,8 @@
-"""Boosted trees of scikit-learn and LightGBM, on as many threads as are of use, for tables in which a column may be empty.
+"""Boosted trees of scikit-learn and LightGBM, on as many threads as are useful, for tables in which a column may be empty.
 
-A young history has lags that no page knows yet, and a fold or the positive rows alone may lack a column the whole has.
-The bins of `HistGradientBoosting` cannot be cut from no values (scikit-learn 1.9 raises "window shape cannot be larger
-than input array shape"), so such columns are held constant while learning; no tree then asks for them.
+A young history has lags that no page knows yet, and a fold or the positive rows alone may lack a column that the whole table has.
+The bins of `HistGradientBoosting` cannot be cut from no values (scikit-learn 1.9 raises "window shape cannot be larger than input
+array shape"), so such columns are held constant while learning; no tree then splits on them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-# Bins are cut from a sample of 200,000 rows: a column known in fewer rows than this share may be empty in the sample.
+# Bins are cut from a sample of 200,000 rows: a column known in a smaller share of the rows may be empty in the sample.
 _HARDLY_KNOWN = 1e-4
-
-
-#: Rows up to which one thread is used. More would spend their time waiting for each other, and on a busy machine minutes of it.
+#: Rows up to which one thread is used. More threads would spend their time waiting for each other, on a busy machine minutes.
 ONE_THREAD_UP_TO = 100_000
 
 
@@ -29,15 +27,15 @@ def _threads(rows: Any) -> threadpool_limits:
 
 
 def _unless_equal(sample_weight: Any) -> Any:
-    """No weights where all are the same: with any, scikit-learn 1.9 takes longer to cut the bins than to grow the trees."""
+    """None where all weights are equal: with weights scikit-learn 1.9 takes longer to cut the bins than to grow the trees."""
     return None if sample_weight is None or np.ptp(np.asarray(sample_weight)) == 0 else sample_weight
 
 
 class BoostedRegressor(HistGradientBoostingRegressor):  # type: ignore[misc]  # scikit-learn has no types
-    """`HistGradientBoostingRegressor` that leaves aside the columns in which (nearly) nothing is known.
+    """`HistGradientBoostingRegressor` that ignores columns in which (nearly) nothing is known.
 
     On the logarithmic scale of counts many trees that each correct a little can add up to millions of links for a page unlike all
-    that were seen. So no row is expected to have more than the largest count that was taught.
+    in training. So no row is expected to have more than the largest count in training.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -55,7 +53,7 @@ class BoostedRegressor(HistGradientBoostingRegressor):  # type: ignore[misc]  # 
 
 
 class BoostedClassifier(HistGradientBoostingClassifier):  # type: ignore[misc]  # scikit-learn has no types
-    """`HistGradientBoostingClassifier` that leaves aside the columns in which (nearly) nothing is known."""
+    """`HistGradientBoostingClassifier` that ignores columns in which (nearly) nothing is known."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Grow the trees."""
@@ -99,7 +97,7 @@ class LightClassifier(LGBMClassifier):
 
 @contextmanager
 def _one_job(model: Any, rows: Any) -> Iterator[None]:
-    """LightGBM asks its own setting how many threads to use, not OpenMP."""
+    """LightGBM takes the number of threads from its own setting, not from OpenMP."""
     wanted = model.n_jobs
     model.n_jobs = 1 if len(rows) <= ONE_THREAD_UP_TO else wanted
     try:

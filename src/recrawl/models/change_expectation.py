@@ -12,23 +12,23 @@ from recrawl.core.arrays import Flags, Floats, Floats32, Ints
 from recrawl.core.times import NEVER, US_PER_DAY, microseconds
 from recrawl.world.pages import Visits
 
-#: Changes a day: never, and from every year and a half to every minute and a half, each a quarter more than the one before.
+#: Changes per day: never, and from once in a year and a half to once in a minute and a half, each a quarter more than the last.
 RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
 SHORTEST_DAYS = 1.0 / 24 / 60
-N_TELLING = 5_000  #: pages from which the shares of the rates are learnt
-N_STEPS = 50  #: more would fit the shares to chance
+MAX_SAMPLE = 5_000  #: pages from which the shares of the rates are learnt
+N_STEPS = 50  #: more would overfit the shares
 
 
 class ChangeExpectation:
-    """The probability that a page changed since its copy was made, by weighing a few rates of change.
+    """The probability that a page changed since its copy was made, as a mixture of a few rates of change.
 
     Every page has one of `RATES`. How well each rate fits a page is known exactly, however irregular its visits: exp(-Δd) for d
     days without a change, 1 - exp(-Δd) for d days with one or more. How common each rate is among the pages is learnt from all of
     them (empirical Bayes, by expectation maximisation), and is all that is known of a page that was never compared with an
     earlier copy. An interval runs from one answer to the next, as for `ChangeRates`.
 
-    Rates at which all but one in a hundred intervals show a change cannot be told from each other. Only the smallest of them
-    counts: pages that changed at each of their weekly visits are not taken to change every hour.
+    Rates at which all but one in a hundred intervals show a change cannot be distinguished. Only the smallest of them counts: pages
+    that changed at each of their weekly visits are not assumed to change every hour.
 
     References: Laird (1978), "Nonparametric maximum likelihood estimation of a mixing distribution", for the shares.
     """
@@ -36,8 +36,8 @@ class ChangeExpectation:
     def __init__(self, n_pages: int) -> None:
         self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
         self._seen: Ints = np.full(n_pages, NEVER)
-        self._days = self._frequencies = 0.0  # the lengths of all intervals, and what they are in intervals a day
-        # The log-likelihood of each rate: once for all pages of which the same is known, since cycle after cycle most are alike.
+        self._days = self._frequencies = 0.0  # the lengths of all intervals, and of their inverses: intervals per day
+        # The log-likelihood of each rate: once for all pages with the same past, since most pages are alike.
         self._fits, self._fit_of = np.zeros((16, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
         self._n_fits = 1  # rows in use; the others are room to grow
         self._shares: Floats | None = None
@@ -57,7 +57,7 @@ class ChangeExpectation:
         self._shares = None
 
     def _add(self, page: Ints, rows: Floats32, which: Ints) -> None:
-        """Add one of some rows to what is known of each page."""
+        """Add one of some rows to the log-likelihoods of each page."""
         pairs, place = np.unique(self._fit_of[page] * len(rows) + which, return_inverse=True)
         begin, self._n_fits = self._n_fits, self._n_fits + len(pairs)
         if self._n_fits > len(self._fits):
@@ -72,22 +72,22 @@ class ChangeExpectation:
 
     @property
     def shares(self) -> Floats:
-        """Which share of the pages changes at each of `RATES`; one page more is taken to be any of them."""
+        """The share of pages that change at each of `RATES`; one imagined page more has each of them equally."""
         if self._shares is None:
             compared = np.flatnonzero(self.n_compared)
-            telling = self._fit_of[compared[:: len(compared) // N_TELLING + 1]]
-            fit = self._fits[telling].astype(np.float64)
+            sample = self._fit_of[compared[:: len(compared) // MAX_SAMPLE + 1]]
+            fit = self._fits[sample].astype(np.float64)
             frequency = self._frequencies / max(int(self.n_compared.sum()), 1)
-            n_told_apart = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
+            n_distinct = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
             self._shares = np.zeros(len(RATES))
-            self._shares[:n_told_apart] = _shares(fit[:, :n_told_apart])
+            self._shares[:n_distinct] = _shares(fit[:, :n_distinct])
         return self._shares
 
     def expect(self, now: datetime, of: Ints | None = None, last_visit: Ints | None = None) -> Floats:
         """The probability that each page, or each of some, is no longer as it was when last seen.
 
         `last_visit`: when each page was really last visited, in microseconds, where that was before the end of its cycle. A page
-        that never answered is taken to have waited as long as is usual between two answers.
+        that never answered counts as having waited as long as is usual between two answers.
         """
         seen = self._seen if last_visit is None else np.minimum(self._seen, last_visit)
         seen, fit_of = (seen, self._fit_of) if of is None else (seen[of], self._fit_of[of])
@@ -100,27 +100,27 @@ class ChangeExpectation:
 
 
 def _fits(days: Floats, changed: Flags) -> tuple[Floats32, Ints]:
-    """The log-likelihood of each rate by one interval a page: a few rows, and which of them is each page's.
+    """The log-likelihood of each rate by one interval per page: a few rows, and which of them belongs to each page.
 
-    Few lengths differ, since pages are visited cycle by cycle.
+    There are few distinct lengths, since pages are visited cycle by cycle.
     """
     lengths, which = np.unique(days, return_inverse=True)
     expected = np.outer(lengths, RATES)
-    with np.errstate(divide="ignore"):  # a page that changed is none of those that never do
+    with np.errstate(divide="ignore"):  # a page that changed cannot have the rate 0
         any_change = np.log(-np.expm1(-expected))
     return np.concatenate([-expected, any_change]).astype(np.float32), which + changed * len(lengths)
 
 
 @njit(cache=True, nogil=True)
 def _mixed(fits: Floats32, fit_of: Ints, shares: Floats, probability: Floats, which: Ints) -> Floats:
-    """The probabilities of a change at each rate, weighed for each page by how well the rate fits and how common it is."""
+    """The probabilities of a change at each rate, weighted for each page by how well the rate fits and how common it is."""
     mixed = np.empty(len(fit_of))
     for page in range(len(fit_of)):
         fit = fits[fit_of[page]]
         best, total, changed = fit[shares > 0].max(), 0.0, 0.0
         for rate in range(len(shares)):
             if shares[rate] <= 0:
-                continue  # it may fit better than all that there are, and then its weight would be 0 times infinity
+                continue  # it may fit better than all others, and then its weight would be 0 times infinity
             weight = shares[rate] * np.exp(fit[rate] - best)
             total += weight
             changed += weight * probability[which[page], rate]
@@ -129,7 +129,7 @@ def _mixed(fits: Floats32, fit_of: Ints, shares: Floats, probability: Floats, wh
 
 
 def _shares(fit: Floats) -> Floats:
-    """The shares under which what was seen of these pages is likeliest, and one page more that may be any."""
+    """The shares under which the past of these pages is most likely, with one imagined page more of each rate equally."""
     n_pages, n_rates = fit.shape
     likelihood = np.exp(fit - fit.max(axis=1, keepdims=True, initial=-np.inf))
     shares = np.full(n_rates, 1.0 / n_rates)

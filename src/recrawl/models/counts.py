@@ -1,9 +1,9 @@
-"""Counts modelled as counts: gradient boosting whose answer is a distribution over 0, 1, 2, … new links.
+"""Counts modelled as counts: gradient boosting that predicts a distribution over 0, 1, 2, … new links.
 
-`PoissonCounts` is the papers' assumption, made fast; `NegativeBinomialCounts` lets the variance exceed the mean;
-`HurdleCounts` asks first whether there is anything new, and then how much. These are the "more realistic probability
-models for the number of new outlinks" that the papers wish for (000, section 7). All take NaN in X, and answer sensibly
-where there is nothing to learn.
+`PoissonCounts` is the papers' assumption, made fast; `NegativeBinomialCounts` lets the variance exceed the mean; `HurdleCounts`
+predicts first whether there is anything new, and then how much. These are the "more realistic probability models for the number of
+new outlinks" that Dang et al. (2022), section 7, call for. All accept NaN in X, and predict sensibly where there is nothing to
+learn.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from recrawl.models.distributions import (
     Truncated,
 )
 
-FEW_ROWS = 20  #: with fewer rows no tree is grown: every page gets the distribution of them all
+FEW_ROWS = 20  #: with fewer rows no tree is grown: every page gets the distribution of all rows
 SUREST = 1e-6  #: no probability of a new link, and no expected count, is below one in a million
 _DISPERSIONS = (1e-6, 1e3)
-_ONE_FOLD_FROM = 30_000  # so many rows give the single number we want from one fold already
+_ONE_FOLD_FROM = 30_000  # with this many rows one fold is enough for a single number
 
 
 def as_counts(y: ArrayLike) -> Floats:
-    """Y as float array, or an error that says what is wrong with it.
+    """Y as an array of floats, or an error that says what is wrong with it.
 
     >>> as_counts([0, 3, -1])
     Traceback (most recent call last):
@@ -53,7 +53,7 @@ def as_counts(y: ArrayLike) -> Floats:
 
 
 def smoothed_share(hits: Flags, weight: Floats) -> float:
-    """The share of hits by Laplace's rule (k + 1) / (n + 2): never 0 and never 1, whatever was seen."""
+    """The share of hits by Laplace's rule (k + 1) / (n + 2): never 0 and never 1."""
     n = len(hits)
     return float((np.average(hits, weights=weight) * n + 1) / (n + 2))
 
@@ -70,14 +70,14 @@ def constant_mean(y: Floats, weight: Floats) -> float:
 
 
 class CountRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all count models share: the checks, and answers that follow from `predict_distribution`.
+    """What all count models share: the checks, and predictions that follow from `predict_distribution`.
 
-    A model fills in `_learn` and `_distribution`.
+    A model implements `_learn` and `_distribution`.
     """
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Learn the distribution of counts y (0 or more) from features X (NaN allowed)."""
-        if y is not None:  # scikit-learn says better than we could what is wrong with None
+        if y is not None:  # scikit-learn explains best what is wrong with None
             as_counts(y)
         numbers = (np.float64, np.float32)
         table, counts = validate_data(self, X, y, ensure_all_finite="allow-nan", dtype=numbers, y_numeric=True)
@@ -109,12 +109,14 @@ class CountRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.positive_only = True
-        tags.regressor_tags.poor_score = True  # the checks score on shifted Gaussian targets, which are no counts
+        tags.regressor_tags.poor_score = True  # the checks score on shifted Gaussian targets, which are not counts
         return tags
 
 
 class PoissonCounts(CountRegressor):
-    """Boosted trees for the mean of a Poisson distribution (NNL as a Poisson variable, 000 section 5.1), in seconds.
+    """Boosted trees for the mean of a Poisson distribution, in seconds.
+
+    The number of new links as a Poisson variable: Dang et al. (2022), section 5.1.
 
     >>> age = np.repeat([[1.0], [np.nan]], 50, axis=0)
     >>> model = PoissonCounts(max_iter=100).fit(age, np.repeat([0, 4], 50))
@@ -151,12 +153,12 @@ class PoissonCounts(CountRegressor):
         return self._boosted(BoostedRegressor, loss="poisson").fit(X, y, sample_weight=weight)
 
     def _boosted(self, kind: Any, **settings: Any) -> Any:
-        """Boosted trees with this model's settings; without early stopping, so that `max_iter` means what it says."""
+        """Boosted trees with this model's settings; without early stopping, so that there are `max_iter` of them."""
         names = ("learning_rate", "max_iter", "min_samples_leaf", "l2_regularization", "max_leaf_nodes", "random_state")
         return kind(early_stopping=False, **{name: getattr(self, name) for name in names}, **settings)
 
     def _unseen_means(self, X: Floats, y: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:  # noqa: N803
-        """Means for rows the trees did not see, and which rows: how far off they are in-sample says too little."""
+        """Means for rows that the trees did not see, and which rows: errors in training rows are too small."""
         seed = self.random_state if isinstance(self.random_state, int) else 0
         folds = KFold(3, shuffle=True, random_state=seed).split(X)
         means, rows = [], []
@@ -167,7 +169,7 @@ class PoissonCounts(CountRegressor):
 
 
 class NegativeBinomialCounts(PoissonCounts):
-    """The means of `PoissonCounts`, and one dispersion, the most likely one on rows the trees have not seen.
+    """The means of `PoissonCounts`, and one dispersion, the most likely one on rows that the trees have not seen.
 
     Costs three more fits (one more from 30,000 rows on).
     """
@@ -176,7 +178,7 @@ class NegativeBinomialCounts(PoissonCounts):
         super()._learn(X, y, weight)
         self.dispersion_ = 0.0
         if not y.any():
-            return  # the likeliest would be without bound
+            return  # the most likely one would be unbounded
         if isinstance(self.mean_, float):
             means, rows = np.full(len(y), max(self.mean_, SUREST)), np.arange(len(y))
         else:
@@ -190,9 +192,9 @@ class NegativeBinomialCounts(PoissonCounts):
 class HurdleCounts(PoissonCounts):
     """Trees for whether there is anything new, trees for how much if so, one dispersion for the latter.
 
-    The second are taught y − 1 of the positive rows with Poisson loss, so the mean of positives is above one. The
-    dispersion is the most likely one on rows they have not seen. Probabilities are not class-balanced: they are meant
-    to be right, not to make up for rare positives.
+    The second are fitted to y − 1 of the positive rows with Poisson loss, so the mean of positives is above one. The dispersion is
+    the most likely one on rows that they have not seen. Classes are not balanced: probabilities are meant to be calibrated, not to
+    make up for rare positives.
     """
 
     def _learn(self, X: Floats, y: Floats, weight: Floats) -> None:  # noqa: N803
@@ -225,16 +227,16 @@ class HurdleCounts(PoissonCounts):
 
 
 def likeliest_dispersion(family: Any, means: Floats, y: Floats, weight: Floats) -> float:
-    """The dispersion under which the counts y, with these means, are most likely; 0 where none helps."""
+    """The dispersion under which the counts y, with these means, are most likely; 0 where no dispersion is best."""
 
     def surprise(log_dispersion: float) -> float:
         return -float(np.dot(weight, family(means, np.exp(log_dispersion)).log_likelihood(y)))
 
-    found = minimize_scalar(surprise, bounds=np.log(_DISPERSIONS), method="bounded", options={"xatol": 1e-3})
-    return float(np.exp(found.x)) if found.fun < surprise(np.log(_DISPERSIONS[0])) else 0.0
+    best = minimize_scalar(surprise, bounds=np.log(_DISPERSIONS), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(best.x)) if best.fun < surprise(np.log(_DISPERSIONS[0])) else 0.0
 
 
 def _means(model: Any, X: Floats) -> Floats:  # noqa: N803
-    """What boosted trees, or the one number in their place, expect; never below one in a million."""
+    """The predictions of boosted trees, or of the one number in their place; never below one in a million."""
     means = np.full(len(X), model) if isinstance(model, float) else model.predict(X)
     return np.asarray(np.maximum(means, SUREST))

@@ -1,4 +1,4 @@
-"""Forests of extremely randomised trees that grow faster because rows that are alike lie together."""
+"""Forests of extremely randomised trees that grow faster because similar rows lie together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 
 def in_order(X: Any, *others: Any) -> tuple[Any, ...]:  # noqa: N803
-    """The same rows, those that are alike next to each other.
+    """The same rows, similar ones next to each other.
 
-    A tree looks again and again at the rows of a branch. Scattered over the memory, every one of them has to be fetched anew;
-    together they come along with their neighbours. With 20 columns this saves a quarter of the time at 100,000 rows.
+    A tree reads the rows of a branch again and again. Scattered over the memory, each of them is a cache miss; together they are
+    loaded with their neighbours. With 20 columns this saves a quarter of the time at 100,000 rows.
 
     >>> in_order(np.array([[2.0, 1.0], [1.0, 5.0], [2.0, 0.0]]), np.array([10, 20, 30]))[1].tolist()
     [20, 30, 10]
     """
     rows: NDArray[Any] = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype == object:  # scikit-learn says what is wrong with it
+    if rows.ndim != 2 or rows.dtype == object:  # scikit-learn reports what is wrong with it
         return X, *others
     order = np.lexsort(rows.T[::-1])
     ordered = X.iloc[order] if hasattr(X, "iloc") else np.ascontiguousarray(rows[order])  # tables keep their names
@@ -27,7 +27,7 @@ def in_order(X: Any, *others: Any) -> tuple[Any, ...]:  # noqa: N803
 
 
 class OrderedTreesRegressor(ExtraTreesRegressor):  # type: ignore[misc]  # scikit-learn has no types
-    """`ExtraTreesRegressor`, faster. Which trees grow does not depend on the order of the rows but by chance."""
+    """`ExtraTreesRegressor`, faster. The order of the rows affects the trees only through the random numbers."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Grow the trees."""
@@ -36,7 +36,7 @@ class OrderedTreesRegressor(ExtraTreesRegressor):  # type: ignore[misc]  # sciki
 
 
 class OrderedTreesClassifier(ExtraTreesClassifier):  # type: ignore[misc]  # scikit-learn has no types
-    """`ExtraTreesClassifier`, faster. Which trees grow does not depend on the order of the rows but by chance."""
+    """`ExtraTreesClassifier`, faster. The order of the rows affects the trees only through the random numbers."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Grow the trees."""

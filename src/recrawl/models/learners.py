@@ -1,18 +1,21 @@
-"""All learners, in one list from which the command line, the documents and the tests follow.
+"""All learners in one list, from which the command line, the documents and the tests follow.
 
-A learner makes an untaught scikit-learn estimator for a kind of target: "rate" (how often a page gains links),
-"presence" (whether it does next), "number" (how many). Estimators for presence always answer for the classes 0 and 1.
+A learner makes an unfitted scikit-learn estimator for a kind of target: "rate" (how often a page gains links), "presence" (whether
+it does next), "number" (how many). Estimators for presence always have the classes 0 and 1. To add a learner, write an estimator and
+add a row to `LEARNERS`; or let a package of yours offer the row as an entry point in the group ``recrawl.learners``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
-from recrawl.errors import RecrawlError
+from recrawl.core import plugins
+from recrawl.core.suggest import unknown
+from recrawl.errors import BadPlugin, RecrawlError
 from recrawl.insight.features import Feature, Features
+from recrawl.insight.targets import LINKS
 from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
 from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, LightClassifier, LightRegressor
 from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
@@ -20,13 +23,22 @@ from recrawl.models.forecast import ForecastCounts
 from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
 from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
 
-__all__ = ["KINDS", "LEARNERS", "LINKS", "Learner", "LearnerTask", "baseline_features", "named", "papers_settings"]
+__all__ = [
+    "KINDS",
+    "LEARNERS",
+    "LINKS",
+    "Learner",
+    "LearnerTask",
+    "all_learners",
+    "baseline_features",
+    "named",
+    "papers_settings",
+]
 
 KINDS = ("rate", "presence", "number")
-LINKS = ("internal", "external", "all")
 LONGEST_HISTORY = 8  # the papers' last column
 
-#: ExtraTrees for presence by history size 0 to 8 (000, Table 3): trees, and minimum samples per leaf.
+#: ExtraTrees for presence by history size 0 to 8 (Dang et al. 2022, Table 3): trees, and minimum samples per leaf.
 _TABLE_3 = {
     "internal": ((300, 500, 400, 500, 500, 300, 400, 500, 400), 2),
     "external": ((300, 300, 400, 200, 300, 400, 500, 400, 500), 10),
@@ -38,7 +50,7 @@ _COUNT_GRID = {"learning_rate": (0.02, 0.05, 0.1), "max_iter": (100, 200, 400), 
 
 @dataclass(frozen=True)
 class LearnerTask:
-    """What an estimator is wanted for."""
+    """What an estimator is needed for."""
 
     kind: str = "number"
     links: str = "internal"
@@ -48,16 +60,20 @@ class LearnerTask:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise _unknown("kind of target", self.kind, KINDS)
+            raise RecrawlError(unknown("kind of target", self.kind, KINDS))
         if self.links not in LINKS:
-            raise _unknown("kind of links", self.links, LINKS)
+            raise RecrawlError(unknown("kind of links", self.links, LINKS))
         if self.history < 0:
-            raise RecrawlError(f"A history size is 0 or more, not {self.history}")
+            raise RecrawlError(f"The history size is {self.history}; it must be 0 or more")
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """One way to learn: how to build it, for which kinds of target, with which settings, tuned over which."""
+    """One way to learn: how to build it, for which kinds of target, with which settings, tuned over which.
+
+    `build` returns an unfitted estimator for a task. With `predict_distribution` (see `recrawl.models.counts`) the estimator states
+    its own probabilities and intervals; else its numbers are taken as means of Poisson distributions.
+    """
 
     name: str
     paper: str | None
@@ -67,28 +83,32 @@ class Learner:
     tuned: Callable[[LearnerTask], dict[str, Any]] = field(default=lambda task: {}, repr=False)
     baseline: bool = False
     column: str | None = None  # a baseline's only feature: "previous", "average" or "content-change-rate"
+    #: Full names of the types in its fitted models, beside the estimator itself and those of recrawl: files with them are read.
+    types: frozenset[str] = frozenset()
 
     @property
     def is_blind(self) -> bool:
-        """Whether it says the same of every page, whatever is known of it."""
+        """Whether its prediction is the same for every page."""
         return self.baseline and self.column is None
 
     def make(
         self, kind: str, links: str = "internal", history: int = 8, seed: int = 0, n_jobs: int = 2, **overrides: Any
     ) -> Any:
-        """An untaught estimator with the papers' tuned settings, except those given (plain, or as `grid` spells them)."""
+        """An unfitted estimator with the papers' tuned settings, except those given (plain, or as `grid` spells them)."""
         task = LearnerTask(kind, links, history, seed, n_jobs)
         estimator = self._built(task)
         prefix, known = _prefix(estimator), estimator.get_params()
         for name, value in (self.tuned(task) | overrides).items():
             spelled = name if name in known else prefix + name
             if spelled not in known:
-                raise _unknown(f"setting of {self.name}", name, [key.removeprefix(prefix) for key in known])
+                raise RecrawlError(
+                    unknown(f"setting of {self.name}", name, [key.removeprefix(prefix) for key in known])
+                )
             estimator.set_params(**{spelled: value})
         return estimator
 
     def for_columns(self, n_anchors: int, kind: str, *args: Any, **settings: Any) -> Any:
-        """As `make`, told how many columns at the front are anchors, if the learner has a use for them."""
+        """As `make`, with the number of columns at the front that are anchors, if the learner uses it."""
         estimator = self.make(kind, *args, **settings)
         known = [name for name in estimator.get_params() if name.split("__")[-1] == "n_anchors"]
         return estimator.set_params(**dict.fromkeys(known, n_anchors))
@@ -100,17 +120,17 @@ class Learner:
 
     def _built(self, task: LearnerTask) -> Any:
         if task.kind not in self.kinds:
-            able = ", ".join(learner.name for learner in LEARNERS if task.kind in learner.kinds)
+            able = ", ".join(learner.name for learner in all_learners() if task.kind in learner.kinds)
             raise RecrawlError(f"Learner {self.name!r} cannot predict a {task.kind}. These can: {able}")
         return self.build(task)
 
 
 def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
-    """The papers' tuned ExtraTrees (000, Table 3 for presence; 003, section 7.3 for the rate).
+    """The papers' tuned ExtraTrees: Dang et al. (2022), Table 3, for presence; Dang et al. (2021), section 7.3, for the rate.
 
-    For the number they print nothing: as for the rate. Links of both kinds together are mostly internal, and are
-    treated so; a history longer than 8 counts as 8. With rare positives and leaves of 2 the balancing of classes hardly
-    acts, because leaves are pure: larger leaves are worth trying, and are in the grid.
+    For the number they print nothing: as for the rate. Links of both kinds together are mostly internal, and are treated as
+    internal; a history longer than 8 counts as 8. With rare positives and leaves of 2 the balancing of classes hardly matters,
+    because leaves are pure: larger leaves are worth trying, and are in the grid.
 
     >>> papers_settings("presence", "external", 3)
     {'n_estimators': 200, 'min_samples_leaf': 10}
@@ -123,7 +143,7 @@ def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
 
 
 def baseline_features(learner: Learner, links: str) -> Features:
-    """The only column that a baseline looks at; any will do for one that looks at none.
+    """The only column that a baseline uses; any column for one that uses none.
 
     >>> [str(feature) for feature in baseline_features(named("average-count"), "external")]
     ['mean_external -1']
@@ -136,6 +156,18 @@ def baseline_features(learner: Learner, links: str) -> Features:
     return (column[learner.column],) if learner.column else (Feature("path_depth"),)
 
 
+def all_learners() -> tuple[Learner, ...]:
+    """Every learner: recrawl's own first, then those of installed plug-ins."""
+    learners = {learner.name: learner for learner in LEARNERS}
+    for entry, plugin in plugins.installed(plugins.LEARNERS).items():
+        if not isinstance(plugin, Learner):
+            raise BadPlugin(f"the plug-in {entry!r} is {plugin!r}; it must be a recrawl.models.learners.Learner")
+        if plugin.name in learners:
+            raise BadPlugin(f"the plug-in {entry!r} has the name of another learner, {plugin.name!r}; rename it")
+        learners[plugin.name] = plugin
+    return tuple(learners.values())
+
+
 def named(name: str) -> Learner:
     """The learner of that name.
 
@@ -143,10 +175,10 @@ def named(name: str) -> Learner:
     Traceback (most recent call last):
     recrawl.errors.RecrawlError: No learner named 'hurdles'. Did you mean 'hurdle'? Known: extra-trees, ...
     """
-    for learner in LEARNERS:
-        if learner.name == name:
-            return learner
-    raise _unknown("learner", name, [learner.name for learner in LEARNERS])
+    learners = {learner.name: learner for learner in all_learners()}
+    if name not in learners:
+        raise RecrawlError(unknown("learner", name, learners))
+    return learners[name]
 
 
 def _extra_trees(task: LearnerTask) -> Any:
@@ -158,9 +190,9 @@ def _extra_trees(task: LearnerTask) -> Any:
 
 
 def _hist_gradient_boosting(task: LearnerTask) -> Any:
-    """Without a limit on leaves, as in the papers, and without early stopping, so that iterations mean something.
+    """Without a limit on leaves, as in the papers, and without early stopping.
 
-    scikit-learn stops early by itself above 10,000 rows, and the papers' grid of iterations then has no effect.
+    By default scikit-learn stops early above 10,000 rows, and the papers' grid of iterations then has no effect.
     """
     common = {"random_state": task.seed, "max_leaf_nodes": None, "early_stopping": False}
     if task.kind == "presence":
@@ -169,7 +201,7 @@ def _hist_gradient_boosting(task: LearnerTask) -> Any:
 
 
 def _lightgbm(task: LearnerTask) -> Any:
-    """With LightGBM's own 31 leaves a tree, balanced for presence, and the same answer in every run."""
+    """With LightGBM's default of 31 leaves per tree, balanced for presence, and deterministic."""
     common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
     common |= {"deterministic": True, "force_col_wise": True}
     if task.kind == "presence":
@@ -178,7 +210,7 @@ def _lightgbm(task: LearnerTask) -> Any:
 
 
 def _counts(model: Callable[..., Any]) -> Callable[[LearnerTask], Any]:
-    """Builds a model of counts; for presence its probability of at least one."""
+    """How to build a model of counts; for presence its probability of at least one."""
 
     def build(task: LearnerTask) -> Any:
         estimator = model(random_state=task.seed)
@@ -188,7 +220,7 @@ def _counts(model: Callable[..., Any]) -> Callable[[LearnerTask], Any]:
 
 
 def _baseline(model: Callable[[], Any]) -> Callable[[LearnerTask], Any]:
-    """Builds a baseline; its value is meant to rank pages, whatever the kind."""
+    """How to build a baseline; its value ranks pages, whatever the kind."""
     return lambda task: PresenceByValue(model()) if task.kind == "presence" else model()
 
 
@@ -214,7 +246,7 @@ LEARNERS = (
         "LightGBM",
         _lightgbm,
         ranges={"n_estimators": _TREES, "min_child_samples": _LEAVES, "learning_rate": _RATES},
-        # The papers print no tuned values; the same ranges were best at the same ends as for HGBoost.
+        # The papers print no tuned values; the same ends of the same ranges were best as for HGBoost.
         tuned=lambda task: {"learning_rate": 0.04, "n_estimators": 500, "min_child_samples": 25},
     ),
     Learner("ngboost", "NGBoost", _counts(NaturalGradientCounts), frozenset({"number"})),
@@ -230,12 +262,5 @@ LEARNERS = (
 
 
 def _prefix(estimator: Any) -> str:
-    """Where the settings of the learner proper are: inside the wrapper, if there is one."""
+    """Where the settings of the learner itself are: inside the wrapper, if there is one."""
     return "estimator__" if "estimator" in estimator.get_params(deep=False) else ""
-
-
-def _unknown(what: str, name: str, known: Iterable[str]) -> RecrawlError:
-    known = list(known)
-    close = get_close_matches(name, known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return RecrawlError(f"No {what} named {name!r}.{hint} Known: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""How many new links a visit now would bring, from a page's own past and that of all pages: a yardstick for every policy."""
+"""How many new links a visit now would find, from a page's own past and that of all pages: a yardstick for every policy."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from recrawl.world.pages import Pages, Visits
 class LinkExpectation:
     """Expected new links and the probability of any, for every page, by shrinking its own rate towards that of all pages.
 
-    New links arrive at a rate that differs from page to page by a gamma distribution, whose parameters are those that fit the
-    mean and the spread of the rates seen (empirical Bayes). The probability rests on the share of visits that brought any,
-    since links come in bunches. No page is expected to show more new links than it has links.
+    New links arrive at a rate that differs from page to page by a gamma distribution, fitted to the mean and the spread of the
+    observed rates (empirical Bayes). The probability rests on the share of visits that found any, since links arrive in batches.
+    No page is expected to show more new links than it has links.
     """
 
     def __init__(self, n_pages: int, pseudo_visits: float = 2.0) -> None:
         self.pseudo_visits = pseudo_visits
-        self.n_links, self.n_visits, self.n_hits = (
-            np.zeros(n_pages) for _ in range(3)
-        )  # new links, visits, visits with any
-        self.hours = np.zeros(n_pages)
+        self.n_links = np.zeros(n_pages)  # new links
+        self.n_visits = np.zeros(n_pages)
+        self.n_hits = np.zeros(n_pages)  # visits that found any
+        self.hours = np.zeros(n_pages)  # between these visits and the ones before
         self.size = np.full(n_pages, np.nan)  # links on the page when it was last seen
 
     def observe(self, visits: Visits) -> None:
-        """Add what the visits of a cycle brought."""
+        """Add what the visits of a cycle found."""
         page = visits.page[visits.answered]
         self.size[page] = visits.shown.sizes[visits.answered]
         counts = visits.answered & ~visits.is_first & np.isfinite(visits.age_hours)
@@ -38,13 +38,13 @@ class LinkExpectation:
         self.hours[page] += visits.age_hours[counts]
 
     def prior(self) -> tuple[float, float]:
-        """Mean rate (links an hour) over all pages, and how many hours of own past weigh as much as it."""
+        """Mean rate (links per hour) over all pages, and how many hours of a page's own past weigh as much as it."""
         seen = self.hours > 0
         if not seen.any():
             return 0.0, 1.0
         links, hours = self.n_links[seen], self.hours[seen]
         mean = float(links.sum() / hours.sum())
-        # The spread of the rates beyond what chance alone makes of counts (method of moments).
+        # The spread of the rates beyond that of random counts (method of moments).
         spread = float((hours * (links / hours - mean) ** 2).sum() - mean * len(links))
         variance = spread / max(float(hours.sum() - (hours**2).sum() / hours.sum()), 1e-9)
         strength = mean / variance if variance > 0 and mean > 0 else float(hours.mean())

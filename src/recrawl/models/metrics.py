@@ -1,7 +1,9 @@
-"""How good predictions are: yes or no, how many, in which order, and how likely (LBLA section 5.3 and section 7).
+"""How good predictions are: yes or no, how many, in which order, and how likely.
 
-Every function takes arrays of equal length and answers NaN where there is no answer: for no pages, for a NaN among the values,
-and where the formula divides by nothing.
+The usual scores are those of scikit-learn and scipy, imported when they are needed. Every function takes arrays of equal length and
+returns NaN where there is no score: for no pages, for a NaN among the values, and where the formula divides by 0.
+
+References: Dang et al. (2022), "Look back, look around", sections 5.3 and 7.
 """
 
 from __future__ import annotations
@@ -13,13 +15,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from recrawl.core.arrays import Floats, Ints
 
-CLIP = (
-    1e-15  #: how near to 0 and 1 a probability may come in `log_loss`: one sure mistake costs 34.5, not infinitely much
-)
+#: How near to 0 and 1 a probability may come in `log_loss`: one sure mistake costs 34.5, not infinitely much.
+CLIP = 1e-15
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CalibrationBin:
 
 
 class Likelihood(Protocol):
-    """A predicted distribution that knows how likely the values are that came."""
+    """A predicted distribution that gives the likelihood of the true values."""
 
     def log_likelihood(self, y: Floats, /) -> Floats:
         """The natural logarithm of the likelihood of each value."""
@@ -51,7 +51,7 @@ def classification_scores(truth: ArrayLike, predicted: ArrayLike) -> dict[str, f
     """Precision, recall, F1 and balanced accuracy of yes (1) and no (0).
 
     Precision without a predicted 1, and recall without a true one, are 0, so that a model that never says yes scores 0 rather
-    than nothing. Balanced accuracy is the mean recall of the classes that occur.
+    than NaN. Balanced accuracy is the mean recall of the classes that occur.
 
     >>> classification_scores([1, 1, 0, 0, 0], [1, 0, 1, 0, 0])["balanced_accuracy"]
     0.5833333333333333
@@ -59,15 +59,17 @@ def classification_scores(truth: ArrayLike, predicted: ArrayLike) -> dict[str, f
     true, guess = _pair(truth, predicted)
     if not _is_defined(true, guess):
         return dict.fromkeys(("precision", "recall", "f1", "balanced_accuracy"), math.nan)
-    positive, said = true == 1, guess == 1
-    both, n_positive, n_said = (int(np.count_nonzero(flags)) for flags in (positive & said, positive, said))
-    n_negative = len(true) - n_positive
-    recalls = [hits / n for hits, n in ((both, n_positive), (n_negative - n_said + both, n_negative)) if n]
+    from sklearn.metrics import precision_recall_fscore_support, recall_score
+
+    yes, said = true == 1, guess == 1
+    precision, recall, f1, _ = precision_recall_fscore_support(yes, said, average="binary", zero_division=0.0)
+    # scikit-learn's own balanced accuracy warns where one of the classes does not occur.
+    balanced = recall_score(yes, said, labels=np.unique(yes), average="macro")
     return {
-        "precision": both / n_said if n_said else 0.0,
-        "recall": both / n_positive if n_positive else 0.0,
-        "f1": 2 * both / (n_said + n_positive) if n_said + n_positive else 0.0,
-        "balanced_accuracy": sum(recalls) / len(recalls),
+        "precision": float(precision),
+        "recall": float(recall),
+        "f1": float(f1),
+        "balanced_accuracy": float(balanced),
     }
 
 
@@ -80,34 +82,38 @@ def regression_scores(truth: ArrayLike, predicted: ArrayLike) -> dict[str, float
     true, guess = _pair(truth, predicted)
     if not (_is_defined(true, guess) and np.isfinite(true).all() and np.isfinite(guess).all()):
         return dict.fromkeys(("r2", "mae", "medae"), math.nan)
+    from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score
+
     with np.errstate(over="ignore", invalid="ignore"):  # squares of absurd values are infinite, and R² then NaN
-        errors = np.abs(true - guess)
-        around_mean = float(np.sum((true - true.mean()) ** 2))
-        unexplained = float(np.sum(errors**2))
-    varies = around_mean > 0 and true.min() < true.max()  # the mean of equal values need not be exact
-    r2 = 1 - unexplained / around_mean if varies and math.isfinite(around_mean) else math.nan
-    return {"r2": r2, "mae": float(errors.mean()), "medae": float(np.median(errors))}
+        variance = float(np.var(true))
+        # scikit-learn calls R² 0 or 1 where the truth does not vary; the mean of equal values need not be exact.
+        varies = 0 < variance < math.inf and true.min() < true.max()
+        return {
+            "r2": float(r2_score(true, guess)) if varies else math.nan,
+            "mae": float(mean_absolute_error(true, guess)),
+            "medae": float(median_absolute_error(true, guess)),
+        }
 
 
 def spearman(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Spearman's rank correlation, ties sharing their average rank; NaN where one side does not vary.
 
-    >>> spearman([1, 2, 3, 4], [10, 20, 40, 30])
+    >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 12)
     0.8
     """
     true, guess = _pair(truth, predicted)
-    if not _is_defined(true, guess):
+    if not _is_defined(true, guess) or not (true.min() < true.max() and guess.min() < guess.max()):
         return math.nan
-    middle = (len(true) + 1) / 2  # the mean of all ranks, whatever the ties
-    a, b = rankdata(true) - middle, rankdata(guess) - middle
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return min(1.0, max(-1.0, float(a @ b) / scale)) if scale else math.nan
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(true, guess).statistic)
 
 
 def spearman_matrix(columns: ArrayLike) -> Floats:
     """Spearman's ρ of every two columns on the rows in which both are known (not NaN); NaN where one does not vary there.
 
-    Columns that are known in the same rows are ranked together; patterns of known rows are few.
+    Columns that are known in the same rows are ranked together; there are few patterns of known rows. (scipy's `spearmanr` with
+    nan_policy="omit" takes each pair of columns by itself, which is hundreds of times slower.)
 
     >>> spearman_matrix([[1, 2, 3], [2, 4, 1], [3, 6, 2], [4, math.nan, 0]]).round(2)
     array([[ 1. ,  1. , -0.8],
@@ -118,7 +124,10 @@ def spearman_matrix(columns: ArrayLike) -> Floats:
     rho = np.full((values.shape[1],) * 2, np.nan)
     patterns, pattern = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
     each = range(len(patterns))
-    for a, b in [*combinations(each, 2), *zip(each, each, strict=True)]:  # alone last: there all its rows count
+    for a, b in [
+        *combinations(each, 2),
+        *zip(each, each, strict=True),
+    ]:  # a pattern with itself last: it uses all its rows
         here = np.isin(pattern.ravel(), (a, b))
         rho[np.ix_(here, here)] = _rank_correlations(values[np.ix_(patterns[a] & patterns[b], here)])
     return rho
@@ -128,6 +137,8 @@ def _rank_correlations(columns: Floats) -> Floats:
     """Spearman's ρ of every two columns without unknowns."""
     if not len(columns):
         return np.full((columns.shape[1],) * 2, np.nan)
+    from scipy.stats import rankdata
+
     centred = rankdata(columns, axis=0) - (len(columns) + 1) / 2
     scale = np.sqrt((centred**2).sum(axis=0))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -137,21 +148,23 @@ def _rank_correlations(columns: Floats) -> Floats:
 def precision_at(
     truth: ArrayLike, predicted: ArrayLike, n_points: int = 100, n_draws: int = 5, seed: int = 0
 ) -> PrecisionCurve:
-    """Precision@k%: which part of the k% of pages with most in truth is among the k% with most predicted, for all k.
+    """Precision@k%: the share of the true top k% of pages that is in the predicted top k%, for all k.
 
-    No two pages may share a rank, so ties on both sides are resolved at random, and the curve is the mean of `n_draws` draws.
-    The top k% are at least one page. There is no top 0%: there the curve continues at the height of its first point, so that a
-    perfect ranking has area 1; a random one follows the diagonal, area 0.5.
+    No two pages may share a rank, so ties on both sides are broken at random, and the curve is the mean of `n_draws` draws.
+    The top k% are at least one page. There is no top 0%: there the curve has the height of its first point, so that a perfect
+    ranking has area 1; a random one follows the diagonal, area 0.5.
 
     >>> precision_at([4, 3, 2, 1], [4, 3, 1, 2], n_points=4).precision
     array([1. , 1. , 1. , 0.66666667, 1. ])
 
-    References: LBLA section 7, figures 14 and 15.
+    References: Dang et al. (2022), section 7, figures 14 and 15.
     """
     true, guess = _pair(truth, predicted)
     share = np.linspace(0, 1, n_points + 1)
     if not _is_defined(true, guess):
         return PrecisionCurve(share, np.full(len(share), np.nan), math.nan)
+    from scipy.stats import rankdata
+
     n = len(true)
     top = np.clip(np.rint(share * n).astype(np.int64), 1, n)
     top[0] = top[1]
@@ -167,9 +180,10 @@ def precision_at(
 
 
 def calibration(truth: ArrayLike, probability: ArrayLike, n_bins: int = 10) -> list[CalibrationBin]:
-    """Predicted against observed: what share of the pages with about the same probability was positive.
+    """Predicted against observed: the share of positives among pages with about the same probability.
 
-    Bins hold equally many pages, except that pages of equal probability are never parted, so there can be fewer than `n_bins`.
+    Bins hold equally many pages, except that pages of equal probability stay together, so there can be fewer than `n_bins`.
+    (scikit-learn's `calibration_curve` separates them, and gives no counts.)
 
     >>> calibration([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9], n_bins=2)[0]
     CalibrationBin(predicted=0.2, observed=0.5, count=2)
@@ -199,7 +213,7 @@ def expected_calibration_error(truth: ArrayLike, probability: ArrayLike, n_bins:
 
 
 def log_loss(truth: ArrayLike, probability: ArrayLike) -> float:
-    """The mean negative logarithm of the probability given to what came, probabilities kept `CLIP` away from 0 and 1.
+    """The mean negative logarithm of the probability given to the truth, probabilities kept `CLIP` away from 0 and 1.
 
     >>> round(log_loss([1, 0], [0.5, 0.5]), 4)
     0.6931
@@ -207,12 +221,13 @@ def log_loss(truth: ArrayLike, probability: ArrayLike) -> float:
     true, chance = _pair(truth, probability)
     if not _is_defined(true, chance):
         return math.nan
-    chance = np.clip(chance, CLIP, 1 - CLIP)
-    return float(-np.mean(np.where(true == 1, np.log(chance), np.log1p(-chance))))
+    from sklearn.metrics import log_loss as mean_log_loss
+
+    return float(mean_log_loss(true == 1, np.clip(chance, CLIP, 1 - CLIP), labels=[False, True]))
 
 
 def mean_log_likelihood(distribution: Likelihood, truth: ArrayLike) -> float:
-    """The mean logarithm of the likelihood that predicted distributions give to what came; higher is better."""
+    """The mean logarithm of the likelihood that predicted distributions give to the truth; higher is better."""
     true = np.asarray(truth, np.float64)
     return float(np.mean(distribution.log_likelihood(true))) if len(true) else math.nan
 
@@ -231,7 +246,7 @@ def _is_defined(*columns: Floats) -> bool:
 
 
 def _ranks(place: Ints, rng: np.random.Generator) -> Ints:
-    """Ranks from 0 on for places with ties, which are resolved at random."""
+    """Ranks from 0 on for places with ties, which are broken at random."""
     n = len(place)
     ranks = np.empty(n, np.int64)
     ranks[np.argsort(place * n + rng.permutation(n))] = np.arange(n)

@@ -1,4 +1,4 @@
-"""The rounds and the pages that a predictor looks at: all periods that have ended, all pages that were ever asked for."""
+"""The rounds and the pages that a predictor uses: all periods that have ended, all pages that were ever fetched."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recrawl.world.rounds import has_ended
 def ended_rounds(history: History, every: str, n_rounds: int, on_note: Callable[[str], None]) -> Panel:
     """The last rounds of a history that have ended, all pages that were seen in any of them.
 
-    A period that still goes on shows fewer new links than it will have: it would teach that pages have become quiet.
+    A period that has not ended shows fewer new links than it will have: a model would learn that pages have become quiet.
     """
     panel = build(history, every, 0.0)
     last = panel.shape[1]
@@ -35,16 +35,16 @@ def ended_rounds(history: History, every: str, n_rounds: int, on_note: Callable[
 
 
 def last_visit(panel: Panel) -> str:
-    """When the newest visit that the panel holds was made: the last of a page in a round."""
+    """When the newest visit in the panel was made: the last one of a page in a round."""
     return str(panel.at[~np.isnat(panel.at)].max())[:19]
 
 
 def first_visit(panel: Panel) -> str:
-    """When the oldest visit that the panel holds was made."""
+    """When the oldest visit in the panel was made."""
     return str(panel.at[~np.isnat(panel.at)].min())[:19]
 
 
-def ever_asked_for(history: History, more_urls: Sequence[str]) -> tuple[Ints, pa.Array]:
+def ever_fetched(history: History, more_urls: Sequence[str]) -> tuple[Ints, pa.Array]:
     """The pages of a history, also those that never answered, and further URLs."""
     timeline = history.timeline
     ids = np.concatenate([timeline.pages, np.array([page_id(url) for url in more_urls], np.int64)])
@@ -56,7 +56,7 @@ def ever_asked_for(history: History, more_urls: Sequence[str]) -> tuple[Ints, pa
 
 
 def with_pages(panel: Panel, ids: Ints, urls: pa.Array) -> Panel:
-    """The panel with a row for each of these pages; those that it did not have are known by their URL alone."""
+    """The panel with a row for each of these pages; of those that it did not have only the URL is known."""
     new = np.flatnonzero(~np.isin(ids, panel.page) & np.asarray(urls.is_valid()))
     if not len(new):
         return panel

@@ -1,7 +1,7 @@
-"""Wrappers that give every learner the same face, whatever its library refuses.
+"""Wrappers that give every learner the same interface, also where its library refuses the data.
 
-A classifier here always answers for the classes 0 (nothing new) and 1 (something new), in that order, so that
-`predict_proba(X)[:, 1]` is the probability of new links even when training has shown only one of the two.
+A classifier here always has the classes 0 (nothing new) and 1 (something new), in that order, so that `predict_proba(X)[:, 1]` is
+the probability of new links even if training has shown only one of the two.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from recrawl.models.distributions import CountDistribution, Poisson
 
 
 class _Presence(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Answers of a classifier of 0 and 1 that follow from the probability of 1."""
+    """Predictions of a classifier of 0 and 1 that follow from the probability of 1."""
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """One row a page: P(nothing new), P(something new)."""
+        """One row per page: P(nothing new), P(something new)."""
         check_is_fitted(self)
         present = self._probability(X)
         return np.column_stack([1 - present, present])
@@ -75,7 +75,7 @@ class ConstantIfOneClass(_Presence):
 
 
 class ConstantIfOneValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A regressor that answers at once when all of y is one value; a single row is the smallest such case."""
+    """A regressor that predicts a constant if all of y is one value; a single row is the smallest such case."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -107,8 +107,8 @@ class ConstantIfOneValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
 class PresenceFromCounts(_Presence):
     """A model of counts as a classifier of presence.
 
-    Give it the counts as y where they are known: it learns from how many, not only from whether. Given only 0 and 1,
-    the expected count is itself the probability of a 1, and 1 − exp(−mean) would be too small; so that is what it answers.
+    Give it the counts as y where they are known: it learns from how many, not only from whether. Given only 0 and 1, the expected
+    count is itself the probability of a 1, since 1 − exp(−mean) would be too small.
 
     >>> from recrawl.models.counts import PoissonCounts
     >>> model = PresenceFromCounts(PoissonCounts()).fit(np.ones((40, 1)), np.tile([0, 1], 20))
@@ -124,23 +124,23 @@ class PresenceFromCounts(_Presence):
         counts = as_counts(y)
         self.classes_ = np.array([0, 1])
         self.n_features_in_ = np.shape(X)[1]
-        self.told_only_presence_ = bool(counts.max(initial=0) <= 1)
+        self.is_presence_only_ = bool(counts.max(initial=0) <= 1)
         self.estimator_ = clone(self.estimator).fit(X, counts, sample_weight=sample_weight)
         return self
 
     def _probability(self, X: Any) -> Floats:  # noqa: N803
-        if self.told_only_presence_:
+        if self.is_presence_only_:
             return np.asarray(np.clip(self.estimator_.predict(X), SUREST, 1 - SUREST))
         return np.asarray(self.estimator_.predict_positive(X))
 
 
 class NaturalGradientCounts(CountRegressor):
-    """NGBoost with a Poisson distribution (NNL-NGB): the papers' probabilistic learner, default settings.
+    """NGBoost with a Poisson distribution (NNL-NGB): the papers' probabilistic learner with default settings.
 
-    All rows are used in every step, as in the papers; `minibatch_frac=0.1` is many times faster. The trees are seeded,
-    which NGBoost leaves to chance.
+    All rows are used in every step, as in the papers; `minibatch_frac=0.1` is many times faster. The trees are seeded, which
+    NGBoost does not do by itself.
 
-    References: Duan et al. (2020), NGBoost; 000, section 5.3.
+    References: Duan et al. (2020), "NGBoost"; Dang et al. (2022), section 5.3.
     """
 
     def __init__(
@@ -161,9 +161,9 @@ class NaturalGradientCounts(CountRegressor):
         if len(y) < FEW_ROWS or np.ptp(y) == 0:
             self.constant_ = constant_mean(y, weight)
         else:
-            self.model_ = self._untaught().fit(X, y, sample_weight=weight)
+            self.model_ = self._unfitted().fit(X, y, sample_weight=weight)
 
-    def _untaught(self) -> Any:
+    def _unfitted(self) -> Any:
         from ngboost import NGBRegressor  # takes two seconds to import, and only this learner needs it
         from ngboost.distns import Poisson as PoissonParameter
 
@@ -184,5 +184,5 @@ class NaturalGradientCounts(CountRegressor):
 
 
 def _weights(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
-    """The keyword to pass on, if there is one: not every estimator knows it."""
+    """The keyword to pass on, if there is one: not every estimator takes it."""
     return {} if sample_weight is None else {"sample_weight": sample_weight}

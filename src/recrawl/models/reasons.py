@@ -1,6 +1,6 @@
 """Why a page is expected to have new links, in words.
 
-Of a page with a past: what the prediction would be if one thing about the page were as usual. Of any other: what is around it.
+For a page with a past: what the prediction would be if one thing about the page were as usual. For any other: what is around it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from recrawl.core.arrays import Ints
+from recrawl.core.words import count, number
 from recrawl.insight.features import Feature
 from recrawl.models.learners import named
 from recrawl.models.predictor import Prediction, Predictor
 
-UNSEEN_FOR = "unseen for"  #: rounds since the page was last looked at, beside the features
+UNSEEN_FOR = "unseen for"  #: rounds since the page was last visited, beside the features
 
 
 @dataclass(frozen=True)
@@ -30,32 +31,20 @@ class Reason:
         return f"{self.words} ({number(self.effect, '+')})"
 
 
-def number(value: float, sign: str = "") -> str:
-    """As many digits as are of use.
-
-    >>> number(174.4), number(4.62), number(0.00234), number(-31.7, "+")
-    ('174', '4.6', '0.0023', '-32')
-    """
-    size = abs(value)
-    return f"{value:{sign},.0f}" if size >= 10 else f"{value:{sign}.1f}" if size >= 1 else f"{value:{sign}.2g}"
-
-
 @dataclass(frozen=True)
 class Theme:
-    """Features that tell the same story, and how to tell it."""
+    """Features that belong together, and how to put them in words."""
 
     name: str
     holds: Callable[[Feature], bool]
-    tell: Callable[[dict[str, float], str], str]
+    describe: Callable[[dict[str, float], str], str]
 
 
 def _links(n: float, links: str) -> str:
     kind = "" if links == "all" else f"{links} "
-    return (
-        f"{n:.0f} new {kind}link{'' if round(n) == 1 else 's'}"
-        if n >= 10 or n == round(n)
-        else f"{n:.2g} new {kind}links"
-    )
+    if n < 10 and n != round(n):
+        return f"{n:.2g} new {kind}links"
+    return f"{n:.0f} new {kind}link{'' if round(n) == 1 else 's'}"
 
 
 def _own(feature: Feature) -> bool:
@@ -66,7 +55,7 @@ def _lately(row: dict[str, float], links: str) -> str:
     counts = [row[f"new_{links} -{lag}"] for lag in (1, 2, 3) if not np.isnan(row.get(f"new_{links} -{lag}", np.nan))]
     ago = _ago(row)
     if not counts:
-        return f"last looked at {ago}" if ago else "its last rounds are not known"
+        return f"last visited {ago}" if ago else "its last rounds are not known"
     if not any(counts):
         rounds = f" {len(counts)} rounds" if len(counts) > 1 else " round"
         return f"nothing new when last seen, {ago}" if ago else f"nothing new in the last{rounds}"
@@ -77,38 +66,38 @@ def _lately(row: dict[str, float], links: str) -> str:
 
 
 def _ago(row: dict[str, float]) -> str:
-    """How long the page was not looked at; nothing if it was in the last round."""
+    """How long ago the page was last visited; nothing if it was in the last round."""
     rounds = row[UNSEEN_FOR]
-    return f"{rounds:.0f} round{'s' * (rounds != 1)} ago" if rounds else ""
+    return f"{count(round(rounds), 'round')} ago" if rounds else ""
 
 
 def _overall(row: dict[str, float], links: str) -> str:
     mean, rate = row.get(f"mean_{links} -1", np.nan), row.get(f"rate_{links} -1", np.nan)
     if np.isnan(mean):
-        return "it has no past to look back on"
+        return "nothing is known of its past"
     if not mean:
         return "never had new links so far"
     often = "" if np.isnan(rate) else f", with some in {rate:.0%} of rounds"
-    return f"{_links(mean, links)} a round on average{often}"
+    return f"{_links(mean, links)} per round on average{often}"
 
 
 def _quiet(row: dict[str, float], links: str) -> str:
     quiet, ago = row.get(f"quiet_{links} -1", np.nan), _ago(row)
     if np.isnan(quiet):
-        return "never watched for new links"
+        return "never checked for new links"
     if quiet:
         until = f" when last seen, {ago}" if ago else ""
-        return f"quiet for {quiet:.0f} round{'s' * (quiet != 1)}{until}"
+        return f"quiet for {count(round(quiet), 'round')}{until}"
     return f"had new links when last seen, {ago}" if ago else "had new links in the last round"
 
 
 def _around(where: str, around: str) -> Callable[[dict[str, float], str], str]:
-    def tell(row: dict[str, float], links: str) -> str:
+    def describe(row: dict[str, float], links: str) -> str:
         names = (f"{around} recent_{links} -1", f"{around} mean_{links} -1", f"{around} new_{links} -1")
         known = [row[name] for name in names if not np.isnan(row.get(name, np.nan))]
-        return f"{where}: {_links(known[0], links)} a round" if known else f"nothing known of {where}"
+        return f"{where}: {_links(known[0], links)} per round" if known else f"nothing known of {where}"
 
-    return tell
+    return describe
 
 
 def _page(row: dict[str, float], links: str) -> str:
@@ -143,7 +132,7 @@ def _content(row: dict[str, float]) -> str:
 def _hinted(row: dict[str, float]) -> str:
     likely = row["hinted"]
     if np.isnan(likely):
-        return "no sitemap or feed tells of it"
+        return "no sitemap or feed mentions it"
     return f"{likely:.0%} likely to have changed, by its sitemap or feed"
 
 
@@ -152,24 +141,24 @@ def reasons(predictor: Predictor, prediction: Prediction, pages: Ints, n: int = 
 
     Pages with a past are explained by the model, all others by what is around them.
     """
-    found = {}
+    of_model = {}
     is_blind = named(predictor.recipe.learner).is_blind
     own = np.array([page for page in pages if is_blind or not prediction.basis[page]], np.int64)
     for page, themes in zip(own, _of_model(predictor, prediction, own), strict=True):
-        found[int(page)] = sorted(themes, key=lambda reason: -abs(reason.effect))
+        of_model[int(page)] = sorted(themes, key=lambda reason: -abs(reason.effect))
     chance = prediction.gone.chance
-    told = []
+    all_reasons = []
     for page in pages:
-        alive = found.get(int(page)) or _of_surroundings(prediction, int(page))
+        of_page = of_model.get(int(page)) or _of_surroundings(prediction, int(page))
         if chance[page] < 1:
-            alive = [Reason(reason.words, reason.effect * float(chance[page])) for reason in alive]
-            alive = [_gone(prediction, int(page)), *alive]
-        told.append(alive[:n])
-    return told
+            of_page = [Reason(reason.words, reason.effect * float(chance[page])) for reason in of_page]
+            of_page = [_gone(prediction, int(page)), *of_page]
+        all_reasons.append(of_page[:n])
+    return all_reasons
 
 
 def _of_model(predictor: Predictor, prediction: Prediction, pages: Ints) -> list[list[Reason]]:
-    """What the model would say if one thing about the page were as usual."""
+    """By how much the prediction would change if one thing about the page were as usual."""
     if not len(pages):
         return []
     links, columns = prediction.links, prediction.columns
@@ -183,25 +172,26 @@ def _of_model(predictor: Predictor, prediction: Prediction, pages: Ints) -> list
             as_usual[:, at] = trained.usual[at]
             effects[theme] = expected - np.asarray(trained.model.predict(as_usual), np.float64)
     names = [str(feature) for feature in columns]
-    found = []
+    all_reasons = []
     for i, page in enumerate(pages):
         row = dict(zip(names, x[i].tolist(), strict=True)) | {UNSEEN_FOR: float(prediction.unseen_for[page])}
-        found.append([Reason(theme.tell(row, links), float(effect[i])) for theme, effect in effects.items()])
-    return found
+        all_reasons.append([Reason(theme.describe(row, links), float(effect[i])) for theme, effect in effects.items()])
+    return all_reasons
 
 
 def _of_surroundings(prediction: Prediction, page: int) -> list[Reason]:
     """What each step nearer to the page adds; together they are the prediction. The nearest comes first."""
     near, links = prediction.near, prediction.links
-    found, before = [], 0.0
-    for name, seen, expected in zip(("all pages", "its site", "related pages"), near.seen, near.expected, strict=True):
+    steps, before = [], 0.0
+    names = ("all pages", "its site", "related pages")
+    for name, group, expected in zip(names, near.averages, near.expected, strict=True):
         now = float(expected[page])
-        if not np.isnan(seen.mean[page]):
-            n = max(1, round(float(seen.n_pages[page])))
-            words = f"{name}: {_links(float(seen.mean[page]), links)} a round on {n:,} page{'s' * (n != 1)}"
-            found.append(Reason(words, now - before))
+        if not np.isnan(group.mean[page]):
+            n_pages = max(1, round(float(group.n_pages[page])))
+            words = f"{name}: {_links(float(group.mean[page]), links)} per round on {count(n_pages, 'page')}"
+            steps.append(Reason(words, now - before))
         before = now
-    return [*reversed(found)] or [Reason("nothing is known of any page", before)]
+    return [*reversed(steps)] or [Reason("nothing is known of any page", before)]
 
 
 def _gone(prediction: Prediction, page: int) -> Reason:

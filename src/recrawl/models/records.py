@@ -1,4 +1,4 @@
-"""Predictions as plain records, one a page, the most promising first."""
+"""Predictions as plain records, one per page, most expected new links first."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ AT_ONCE = 10_000
 
 
 def records(
-    predictor: Predictor, found: Mapping[Any, Prediction], kind: str, top: int | None = None
+    predictor: Predictor, predictions: Mapping[Any, Prediction], kind: str, top: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """What is expected of every page (or of the first `top`), ordered by new links of a kind, with the reasons in words."""
-    first = found[kind]
+    first = predictions[kind]
     order = np.argsort(-first.expected, kind="stable")[:top]
     for start in range(0, len(order), AT_ONCE):
         pages = order[start : start + AT_ONCE]
         why = reasons(predictor, first, pages)
         for i, page in enumerate(pages):
             row: dict[str, Any] = {"rank": start + i + 1, "url": first.panel.url[int(page)].as_py()}
-            for name, told in found.items():
-                row[f"expected_new_{name}"] = round(float(told.expected[page]), 4)
-                row[f"probability_{name}"] = round(float(told.probability[page]), 4)
-                row[f"interval_{name}"] = [int(told.low[page]), int(told.high[page])]
+            for name, prediction in predictions.items():
+                row[f"expected_new_{name}"] = round(float(prediction.expected[page]), 4)
+                row[f"probability_{name}"] = round(float(prediction.probability[page]), 4)
+                row[f"interval_{name}"] = [int(prediction.low[page]), int(prediction.high[page])]
             row["basis"] = BASES[first.basis[page]]
             row["reasons"] = [str(reason) for reason in why[i]]
             yield row

@@ -1,6 +1,6 @@
-"""Does a page belong to the user's topic? Told from its URL, or from its text, by TF-IDF and logistic regression.
+"""Whether a page belongs to the user's topic, by its URL or its text: TF-IDF and logistic regression.
 
-The model is a file of plain JSON: words, their weights and nothing that could be run.
+The model is a file of plain JSON: words and their weights, and nothing that could be executed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 
 def words(text: str) -> list[str]:
-    """Words of a text or a URL, in lower case; the scheme and ``www`` say nothing.
+    """Words of a text or a URL, in lower case, without the scheme and ``www``.
 
     >>> words("https://www.e.org/news/Oil-spill_2024")
     ['org', 'news', 'oil', 'spill', '2024']
@@ -46,10 +46,10 @@ class Relevance:
     accuracy: float | None = None  # balanced, by cross-validation
 
     def predict(self, texts: Sequence[str | Counter[str]]) -> Floats:
-        """The probability of each text, URL or count of words; that of an empty one is what the intercept says."""
-        return np.array([self._one(text if isinstance(text, Counter) else Counter(words(text))) for text in texts])
+        """The probability of each text, URL or count of words; that of an empty one follows from the intercept."""
+        return np.array([self._of(text if isinstance(text, Counter) else Counter(words(text))) for text in texts])
 
-    def _one(self, counts: Counter[str]) -> float:
+    def _of(self, counts: Counter[str]) -> float:
         at = [(self.vocabulary[word], n) for word, n in counts.items() if word in self.vocabulary]
         index = np.array([i for i, _ in at], np.int64)
         tfidf = (1.0 + np.log([n for _, n in at])) * self.idf[index] if at else np.empty(0)
@@ -58,7 +58,7 @@ class Relevance:
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON."""
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "kind": "recrawl relevance",
             "words": list(self.vocabulary),
             "idf": self.idf.tolist(),
@@ -69,7 +69,7 @@ class Relevance:
             "accuracy": self.accuracy,
         }
         try:
-            Path(path).write_bytes(orjson.dumps(told))
+            Path(path).write_bytes(orjson.dumps(content))
         except OSError as error:
             raise RecrawlError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -77,23 +77,30 @@ class Relevance:
     def load(cls, path: str | Path) -> Relevance:
         """Read it again."""
         try:
-            told = orjson.loads(Path(path).read_bytes())
-            vocabulary = {str(word): i for i, word in enumerate(told["words"])}
-            idf, weight = (np.array(told[name], np.float64) for name in ("idf", "weight"))
-            if told["kind"] != "recrawl relevance" or not len(vocabulary) == len(idf) == len(weight):
-                raise ValueError("its lists do not fit each other")
-            counts = (int(told["n_positive"]), int(told["n_negative"]), told["accuracy"])
-            return cls(vocabulary, idf, weight, float(told["intercept"]), *counts)
+            content = orjson.loads(Path(path).read_bytes())
+            vocabulary = {str(word): i for i, word in enumerate(content["words"])}
+            idf, weight = (np.array(content[name], np.float64) for name in ("idf", "weight"))
+            if content["kind"] != "recrawl relevance" or not len(vocabulary) == len(idf) == len(weight):
+                raise ValueError("its lists differ in length")
+            return cls(
+                vocabulary=vocabulary,
+                idf=idf,
+                weight=weight,
+                intercept=float(content["intercept"]),
+                n_positive=int(content["n_positive"]),
+                n_negative=int(content["n_negative"]),
+                accuracy=content["accuracy"],
+            )
         except FileNotFoundError:
             raise RecrawlError(
                 f"there is no file {path}; make one with: recrawl relevance --labels FILE --out {path}"
             ) from None
         except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RecrawlError(f"{path} is no relevance classifier of recrawl ({error})") from error
+            raise RecrawlError(f"{path} is not a relevance classifier of recrawl ({error})") from error
 
 
 def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: int = 5) -> Relevance:
-    """Learn from labelled texts or URLs; its balanced accuracy is measured by cross-validation where there are enough."""
+    """Learn from labelled texts or URLs; the balanced accuracy is measured by cross-validation."""
     texts, truth = list(texts), np.array(list(labels), np.bool_)
     n_positive, n_negative = int(truth.sum()), int((~truth).sum())
     if min(n_positive, n_negative) < 2:
@@ -123,8 +130,8 @@ def _validated(texts: list[str], truth: Flags, seed: int, folds: int) -> float:
     from sklearn.metrics import balanced_accuracy_score
     from sklearn.model_selection import StratifiedKFold
 
-    told = np.zeros(len(truth))
-    for teach, ask in StratifiedKFold(folds, shuffle=True, random_state=seed).split(texts, truth):
-        model = Relevance(**_fitted([texts[i] for i in teach], truth[teach], seed))
-        told[ask] = model.predict([texts[i] for i in ask])
-    return float(balanced_accuracy_score(truth, told > 0.5))
+    probability = np.zeros(len(truth))
+    for training, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(texts, truth):
+        model = Relevance(**_fitted([texts[i] for i in training], truth[training], seed))
+        probability[test] = model.predict([texts[i] for i in test])
+    return float(balanced_accuracy_score(truth, probability > 0.5))

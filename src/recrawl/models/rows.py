@@ -1,4 +1,4 @@
-"""Rows that a model learns from: pages of several rounds below each other, the oldest round first."""
+"""Rows that a model learns from: the pages of several rounds, the oldest round first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from recrawl.core.arrays import Floats32
 from recrawl.insight.features import FeatureInputs, Features
 from recrawl.insight.targets import Target
 
-MAX_ROWS = 400_000  #: at most; more would add little but time
+MAX_ROWS = 400_000  #: more would add little but time
 
 
 def pooled(
-    known: FeatureInputs, target: Target, features: Features, rounds: Sequence[int], seed: int = 0, max_rows: int = MAX_ROWS
+    known: FeatureInputs,
+    target: Target,
+    features: Features,
+    rounds: Sequence[int],
+    seed: int = 0,
+    max_rows: int = MAX_ROWS,
 ) -> tuple[Floats32, Floats32]:
     """Rows of several rounds, those with a known target; a random part of them if there are more than `max_rows`."""
     chance = np.random.default_rng(seed)

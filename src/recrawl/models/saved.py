@@ -1,8 +1,8 @@
 """A predictor on disk: one file with its models (skops, never pickle) and a card that people and programs can read.
 
-The card holds a digest of every model in the file, so that a damaged file is refused. That is no protection against malice: whoever
-forges a model can forge its digest. Against that, loading makes objects of the listed types only, each named in full, and calls
-nothing else; a file that holds any other is refused before anything of it is made.
+The card holds a digest of every model in the file, so that a damaged file is refused. That is no protection against malice: anyone
+who forges a model can forge its digest. Against that, loading makes objects of listed types only, each named in full, and calls
+nothing else; a file that holds any other type is refused before any object is made. A plug-in lists the types of its own models.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy as np
 from skops import io
 
 from recrawl.core.arrays import Ints
-from recrawl.core.files import writing
-from recrawl.errors import BadModel
+from recrawl.errors import BadModel, RecrawlError
 from recrawl.insight.features import Feature
+from recrawl.models.learners import named
 from recrawl.models.predictor import LinkModel, Predictor, Recipe
 
-FORMAT = 2  #: raised when another recrawl could no longer read the file
+FORMAT = 3  #: raised when an older recrawl could no longer read the file
+READABLE = (2, 3)  #: formats that this recrawl can read; in format 2 `ScaledModel` was called `Told`
 PACKAGES = ("recrawl", "scikit-learn", "numpy", "lightgbm", "ngboost", "skops")
 #: The types that a model may be made of, beyond those that skops trusts by itself. Whole names: `numpy.` would let in functions
 #: that run what they are given.
@@ -53,6 +54,7 @@ TRUSTED = frozenset(
         "recrawl.models.forecast.Blend",
         "recrawl.models.forecast.Curve",
         "recrawl.models.forecast.ForecastCounts",
+        "recrawl.models.forecast.ScaledModel",
         "recrawl.models.forecast.Told",
         "recrawl.models.probability.ConstantIfOneClass",
         "recrawl.models.probability.ConstantIfOneValue",
@@ -76,10 +78,10 @@ def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
         "n_pages": predictor.n_pages,
         "n_rounds": predictor.n_rounds,
         "neighbours": list(predictor.neighbours),
-        "features": {links: [asdict(feature) for feature in one.columns] for links, one in trained.items()},
-        "feature_names": {links: [feature.words for feature in one.columns] for links, one in trained.items()},
-        "usual": {links: [_number(v) for v in one.usual] for links, one in trained.items()},
-        "overall": {links: list(one.overall) for links, one in trained.items()},
+        "features": {links: [asdict(feature) for feature in model.columns] for links, model in trained.items()},
+        "feature_names": {links: [feature.words for feature in model.columns] for links, model in trained.items()},
+        "usual": {links: [_number(value) for value in model.usual] for links, model in trained.items()},
+        "overall": {links: list(model.overall) for links, model in trained.items()},
         "pages": [str(page) for page in predictor.pages.tolist()],
         "scores_one_round_earlier": scores(predictor),
         "sha256": digests,
@@ -87,8 +89,10 @@ def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
 
 
 def scores(predictor: Predictor) -> dict[str, dict[str, float | None]]:
-    """How right it was one round earlier; None where there is no such number."""
-    return {links: {name: _number(value) for name, value in found.items()} for links, found in predictor.scores.items()}
+    """The scores one round earlier; None where there is no such number."""
+    return {
+        links: {name: _number(value) for name, value in of_kind.items()} for links, of_kind in predictor.scores.items()
+    }
 
 
 def _number(value: float) -> float | None:
@@ -98,59 +102,80 @@ def _number(value: float) -> float | None:
 
 def save(predictor: Predictor, path: str | Path) -> dict[str, Any]:
     """Write the file whole or not at all; returns its card."""
-    models = {links: io.dumps(one.model) for links, one in predictor.trained.items()}
-    told = card(predictor, {links: hashlib.sha256(data).hexdigest() for links, data in models.items()})
+    models = {links: io.dumps(model.model) for links, model in predictor.trained.items()}
+    trusted = trusted_types(predictor.recipe.learner)
+    unlisted = sorted({name for data in models.values() for name in io.get_untrusted_types(data=data)} - trusted)
+    if unlisted:
+        raise BadModel(
+            f"a model of the learner {predictor.recipe.learner!r} holds types that it does not list ({', '.join(unlisted[:3])}), "
+            "so it could not be read again; add them to the types of its Learner"
+        )
+    about = card(predictor, {links: hashlib.sha256(data).hexdigest() for links, data in models.items()})
     target = Path(path)
-    text = json.dumps(told, indent=1, allow_nan=False)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+    text = json.dumps(about, indent=1, allow_nan=False)
     try:
-        with writing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("card.json", text)
             for links, data in models.items():
                 file.writestr(f"{links}.skops", data)
             file.comment = hashlib.sha256(text.encode()).hexdigest().encode()
+        os.replace(draft, target)
     except OSError as error:
+        draft.unlink(missing_ok=True)
         raise BadModel(f"cannot write the model {target}: {error.strerror or error}") from error
-    return told
+    return about
+
+
+def trusted_types(learner: str) -> frozenset[str]:
+    """The types that a model of a learner may be made of: those of recrawl, its estimator, and those that it lists itself."""
+    row = named(learner)
+    estimator = type(row.make("number")) if "number" in row.kinds else object
+    return TRUSTED | row.types | {f"{estimator.__module__}.{estimator.__qualname__}"}
 
 
 def load(path: str | Path) -> Predictor:
     """A predictor as it was saved; raises `BadModel` with the reason if it cannot be used."""
-    told, data = _opened(Path(path))
-    if told.get("format") != FORMAT:
-        made_by = told.get("versions", {}).get("recrawl")
+    about, data = _opened(Path(path))
+    if about.get("format") not in READABLE:
+        made_by = about.get("versions", {}).get("recrawl")
         raise BadModel(
-            f"{path} was made by another recrawl ({made_by}, here is {version('recrawl')}) and cannot be read: train anew"
+            f"{path} was made by another recrawl ({made_by}, this is {version('recrawl')}) and cannot be read: train it again"
         )
     try:
-        return _predictor(path, told, data)
+        return _predictor(path, about, data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadModel(f"{path} has a card that recrawl did not write ({type(error).__name__}: {error})") from error
 
 
-def _predictor(path: str | Path, told: dict[str, Any], data: dict[str, bytes]) -> Predictor:
-    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in told["recipe"].items()}
+def _predictor(path: str | Path, about: dict[str, Any], data: dict[str, bytes]) -> Predictor:
+    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in about["recipe"].items()}
     recipe = Recipe(**settings)
+    try:
+        trusted = trusted_types(recipe.learner)
+    except RecrawlError as error:
+        raise BadModel(f"{path} was trained by a learner that is not installed here: {error}") from error
     trained = {
         links: LinkModel(
-            _model(path, links, data[links], told),
-            tuple(Feature(**fields) for fields in told["features"][links]),
-            np.array([_float(v) for v in told["usual"][links]], np.float32),
-            (told["overall"][links][0], told["overall"][links][1]),
+            model=_model(path, links, data[links], about, trusted),
+            columns=tuple(Feature(**values) for values in about["features"][links]),
+            usual=np.array([_float(value) for value in about["usual"][links]], np.float32),
+            overall=(about["overall"][links][0], about["overall"][links][1]),
         )
         for links in recipe.links
     }
     return Predictor(
-        recipe,
-        trained,
-        np.array([int(page) for page in told["pages"]], np.int64),
-        (told["window"][0], told["window"][1]),
-        told["n_pages"],
-        told["n_rounds"],
-        {
-            links: {name: _float(value) for name, value in found.items()}
-            for links, found in told["scores_one_round_earlier"].items()
+        recipe=recipe,
+        trained=trained,
+        pages=np.array([int(page) for page in about["pages"]], np.int64),
+        window=(about["window"][0], about["window"][1]),
+        n_pages=about["n_pages"],
+        n_rounds=about["n_rounds"],
+        scores={
+            links: {name: _float(value) for name, value in of_kind.items()}
+            for links, of_kind in about["scores_one_round_earlier"].items()
         },
-        (told["neighbours"][0], told["neighbours"][1]),
+        neighbours=(about["neighbours"][0], about["neighbours"][1]),
     )
 
 
@@ -163,36 +188,38 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         with zipfile.ZipFile(path) as file:
             text = file.read("card.json")
             if file.comment.decode("ascii", "replace") != hashlib.sha256(text).hexdigest():
-                raise BadModel(f"{path} was changed after it was made: its card does not have its digest. Train anew")
-            told = json.loads(text)
-            data = {links: file.read(f"{links}.skops") for links in told["recipe"]["links"]}
+                raise BadModel(
+                    f"{path} was changed after it was made: its card does not have its digest. Train it again"
+                )
+            about = json.loads(text)
+            data = {links: file.read(f"{links}.skops") for links in about["recipe"]["links"]}
     except FileNotFoundError:
         raise BadModel(f"there is no model at {path}; make one with: recrawl train --out {path}") from None
     except (OSError, zipfile.BadZipFile, zlib_error, KeyError, ValueError, TypeError) as error:
         raise BadModel(
-            f"{path} is no recrawl model, or is damaged ({error}). Train anew with: recrawl train --out {path}"
+            f"{path} is not a recrawl model, or is damaged ({error}). Train it again with: recrawl train --out {path}"
         ) from error
     for links, blob in data.items():
-        if hashlib.sha256(blob).hexdigest() != told["sha256"].get(links):
+        if hashlib.sha256(blob).hexdigest() != about["sha256"].get(links):
             raise BadModel(
-                f"{path} was changed after it was made: the model of {links} links does not have its digest. Train anew"
+                f"{path} was changed after it was made: the model of {links} links does not have its digest. Train it again"
             )
-    return told, data
+    return about, data
 
 
-def _model(path: str | Path, links: str, blob: bytes, told: dict[str, Any]) -> Any:
+def _model(path: str | Path, links: str, blob: bytes, about: dict[str, Any], trusted: frozenset[str]) -> Any:
     try:
-        unknown = sorted(set(io.get_untrusted_types(data=blob)) - TRUSTED)
-        if unknown:
-            raise BadModel(f"{path} holds objects that no model of recrawl has ({', '.join(unknown[:3])}): refused")
-        return io.loads(blob, trusted=sorted(TRUSTED))
+        unlisted = sorted(set(io.get_untrusted_types(data=blob)) - trusted)
+        if unlisted:
+            raise BadModel(f"{path} holds objects that no model of recrawl has ({', '.join(unlisted[:3])}): refused")
+        return io.loads(blob, trusted=sorted(trusted))
     except BadModel:
         raise
     except Exception as error:  # skops and the libraries raise what they like
-        made_with = told.get("versions", {})
+        made_with = about.get("versions", {})
         raise BadModel(
             f"the model of {links} links in {path} cannot be read ({type(error).__name__}: {error}). It was made with scikit-learn "
-            f"{made_with.get('scikit-learn')}, here is {version('scikit-learn')}: train anew, or install that version"
+            f"{made_with.get('scikit-learn')}, this is {version('scikit-learn')}: train it again, or install that version"
         ) from error
 
 

@@ -10,17 +10,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.core.hashing import hash64
+from recrawl.core.options import options_of
+from recrawl.core.suggest import unknown
 from recrawl.core.times import NEVER, microseconds, parse_period
+from recrawl.errors import BadOption
 from recrawl.history import History
 from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
-from recrawl.plan.explain import PlanExplanation, explain
+from recrawl.plan.explain import PlanExplanation
+from recrawl.plan.explain import explain as explain_page
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.plan import Plan, PlanRequest
 from recrawl.plan.situation import Situation
@@ -66,7 +71,7 @@ class Planner:
 
     def explain(self, url: str) -> PlanExplanation:
         """Why a page is, or is not, in the plan."""
-        return explain(self.situation, self.request, self.budget, url, self.now)
+        return explain_page(self.situation, self.request, self.budget, url, self.now)
 
     @cached_property
     def situation(self) -> Situation:
@@ -121,6 +126,60 @@ class Planner:
         default = default_policy(self.history, options.every, options.goal, options.favour)
         self.on_note(f"planning {default.why}")
         return made(default.policy, options.settings, **default.settings)
+
+
+def plan(history: History, *, now: datetime | None = None, keep: bool = False, **options: Any) -> Plan:
+    """The pages to fetch next, by the options of ``recrawl plan`` (see `PlanOptions`).
+
+    `budget` is a number of pages or a share of the known pages; `policy` a name or a `Policy`. `now`: plan as of that moment,
+    from what was known then. The history stays as it is, unless `keep` stores the plan in it, so that `recrawl.score` can later
+    say how right it was.
+
+    >>> import recrawl as rc
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     tonight = rc.plan(history, budget=2, policy="average-count")
+    ...     print(tonight)
+    ...     print(tonight.url[0])
+    Plan(2 pages by average-count, 5.0 new links expected)
+    https://e.org/news
+    """
+    made = Planner(history, _options(options), now).plan()
+    if keep:
+        from recrawl.plan.score import store
+
+        store(history, made)
+    return made
+
+
+def explain(history: History, url: str, *, now: datetime | None = None, **options: Any) -> PlanExplanation:
+    """Why a page is, or is not, in the plan that the same options would give.
+
+    >>> import recrawl as rc
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     why = rc.explain(history, "https://e.org/about", budget=1, policy="average-count")
+    >>> why.is_picked, why.rank, why.cause
+    (False, 3, 'below cut')
+    """
+    return Planner(history, _options(options), now).explain(urls.canonical(url))
+
+
+def _options(options: dict[str, Any]) -> PlanOptions:
+    """Options as Python programs write them: a number for a budget, a length of time for a gap, any list of patterns."""
+    known = [each.name for each, _ in options_of(PlanOptions)]
+    for name in options:
+        if name not in known:
+            raise BadOption(unknown("option", name, known))
+    given = dict(options)
+    if isinstance(given.get("budget"), int):
+        given["budget"] = str(given["budget"])
+    if isinstance(given.get("min_gap"), timedelta):
+        given["min_gap"] = f"{given['min_gap'].total_seconds():.0f}s"
+    for name in ("exclude", "settings"):
+        if name in given:
+            given[name] = (given[name],) if isinstance(given[name], str) else tuple(given[name])
+    return PlanOptions(**given)
 
 
 def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan:

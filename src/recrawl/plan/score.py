@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
 
 from recrawl.core.arrays import Flags, Floats, Ints
-from recrawl.core.times import microseconds
+from recrawl.core.frames import to_pandas
+from recrawl.core.times import microseconds, parse_period
+from recrawl.core.words import count, number
 from recrawl.history import History, Timeline
 from recrawl.history.plans import PLANS, keep, stored
 from recrawl.plan.plan import Plan, PlanRequest
@@ -20,6 +22,9 @@ from recrawl.plan.survey import survey
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.web.visit import Outcome
 from recrawl.world.change import ANY, changes_at_visits, notion_or_any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 N_CLASSES = 5
 ENOUGH = 0.5  #: of round-robin's pages, that must have been visited to compare with it
@@ -89,6 +94,54 @@ class Score:
             "round_robin_found_per_visit": self.round_robin_found_per_visit,
         }
         return self.__dict__ | shares
+
+
+class Scores(Sequence[Score]):
+    """How right several plans were, oldest first."""
+
+    def __init__(self, scores: Iterable[Score]) -> None:
+        self._scores = tuple(scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    @overload
+    def __getitem__(self, i: int) -> Score: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Score, ...]: ...
+
+    def __getitem__(self, i: int | slice) -> Score | tuple[Score, ...]:
+        return self._scores[i]
+
+    def __repr__(self) -> str:
+        expected, new = sum(score.expected for score in self), sum(score.found for score in self)
+        return f"Scores({count(len(self), 'plan')}, {number(expected)} new links expected, {new:,} found)"
+
+    def to_arrow(self) -> pa.Table:
+        """One row per plan."""
+        return pa.Table.from_pylist([score.record() for score in self])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per plan; needs pandas."""
+        return to_pandas(self.to_arrow())
+
+
+def score(history: History, plan: str | None = None, horizon: timedelta | str | None = None) -> Scores:
+    """How right the plans kept in a history were, once their pages have been visited.
+
+    `plan`: only the plan with this id. `horizon`: only visits within this time after the plan, such as ``"7d"``.
+
+    >>> import recrawl as rc
+    >>> from datetime import UTC, datetime
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     made = rc.plan(history, budget=2, policy="average-count", now=datetime(2026, 3, 6, 12, tzinfo=UTC), keep=True)
+    ...     rc.score(history)
+    Scores(1 plan, 5.0 new links expected, 5 found)
+    """
+    within = parse_period(horizon) if isinstance(horizon, str) else horizon
+    return Scores(scores(history.detached(), plan, within))
 
 
 def scores(history: History, plan: str | None = None, horizon: timedelta | None = None) -> Iterator[Score]:

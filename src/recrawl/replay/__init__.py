@@ -1,5 +1,6 @@
 """The same policies over a recorded past."""
 
+from recrawl import callable_room
 from recrawl.replay.compare import Comparison, against, compare
 from recrawl.replay.many import replay_many
 from recrawl.replay.past import past
@@ -20,3 +21,5 @@ __all__ = [
     "replay_many",
     "summarise",
 ]
+
+callable_room(__name__)

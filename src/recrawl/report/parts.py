@@ -52,4 +52,6 @@ def terminal_tables(parts: Iterable[ReportPart[Result]], result: Result) -> list
 def _tables(part: ReportPart[Result], result: Result) -> list[Table]:
     if reason := part.missing(result):
         return [Table((), (), title=part.title, note=reason)]
-    return [replace(table, title=table.title or part.title) for table in part.tables(result) if table.rows or table.note]
+    return [
+        replace(table, title=table.title or part.title) for table in part.tables(result) if table.rows or table.note
+    ]

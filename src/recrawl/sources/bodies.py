@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import zstandard
 
 from recrawl.errors import BadRecord
-from recrawl.web.html import MAX_BODY
+from recrawl.sources.base import MAX_BODY
 
 _TEXT = re.compile(rb"\s*<[!a-zA-Z?]|$")
 GZIP, DEFLATE, RAW_DEFLATE = 31, 15, -15  # zlib's window codes

@@ -6,13 +6,14 @@ CDX with any header, or without one in 7, 9 and 11 fields; CDXJ; the JSON lines 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
 from recrawl.errors import BadRecord
+from recrawl.sources.base import Context, Cut, Source
 from recrawl.web.visit import Visit, parse_at
 
 #: The letters of a CDX header that are used here.
@@ -29,35 +30,37 @@ _JSON = re.compile(rb"^\S+ \d{4,14} \{")
 _LINE = re.compile(rb'^\{.*"timestamp"\s*:\s*"\d{4,14}"', re.DOTALL)
 
 
-def looks_like_cdx(head: bytes) -> bool:
-    """Whether a file begins as a CDX index, with or without its header line."""
-    return head.lstrip(b"\xef\xbb\xbf").startswith((b" CDX ", b"CDX ")) or bool(_PLAIN.match(head))
+class Cdx(Source):
+    """CDX indexes, with or without a header line that names the fields."""
+
+    name = "cdx"
+    cut = Cut.LINES
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with a CDX header or a capture."""
+        return head.lstrip(b"\xef\xbb\xbf").startswith((b" CDX ", b"CDX ")) or bool(_PLAIN.match(head))
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit per capture; the first line of the file names the fields if it is a header."""
+        first = context.first_line
+        letters = first.decode("utf-8-sig", "replace").split()[1:] if _is_header(first) else None
+        n_fields = len(letters) if letters else len(first.split())
+        for line in context.lines(stream):
+            if _is_header(line):
+                continue
+            for fields in _parted(line.decode("utf-8", "replace").split(), n_fields):
+                try:
+                    yield _visit(_values(letters or _letters(fields), fields), context.now)
+                except BadRecord as error:
+                    yield error
 
 
-def looks_like_cdxj(head: bytes) -> bool:
-    """Whether a file begins as CDXJ or as an index server's JSON lines."""
-    line = head.partition(b"\n")[0]
-    return bool(_JSON.match(line) or (_LINE.match(line) and b'"at"' not in line)) or line.startswith(
-        (b"!OpenWayback-CDXJ", b"!meta")
-    )
-
-
-def read_cdx(lines: Iterable[bytes], first_line: bytes, *, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
-    """Visits of CDX lines; `first_line` is that of the file and tells the fields if it is a header."""
-    letters = first_line.decode("utf-8-sig", "replace").split()[1:] if looks_like_header(first_line) else None
-    n_first = len(first_line.split())
-    for line in lines:
-        if looks_like_header(line):
-            continue
-        for fields in _parted(line.decode("utf-8", "replace").split(), len(letters) if letters else n_first):
-            try:
-                names = letters or _letters(fields)
-                if len(fields) != len(names):
-                    raise BadRecord("wrong number of CDX fields", f"{len(fields)} instead of {len(names)}")
-                named = zip(names, fields, strict=True)
-                yield _visit({LETTERS[name]: field for name, field in named if name in LETTERS and field != "-"}, now)
-            except BadRecord as error:
-                yield error
+def _values(letters: list[str], fields: list[str]) -> dict[str, str]:
+    """The fields that are used, by name."""
+    if len(fields) != len(letters):
+        raise BadRecord("wrong number of CDX fields", f"{len(fields)} instead of {len(letters)}")
+    by_letter = zip(letters, fields, strict=True)
+    return {LETTERS[letter]: value for letter, value in by_letter if letter in LETTERS and value != "-"}
 
 
 def _parted(fields: list[str], n: int) -> list[list[str]]:
@@ -68,7 +71,7 @@ def _parted(fields: list[str], n: int) -> list[list[str]]:
     return [fields[:n], fields[n - 1 :]] if n in (9, 10, 11) and len(fields) == 2 * n - 1 else [fields]
 
 
-def looks_like_header(line: bytes) -> bool:
+def _is_header(line: bytes) -> bool:
     """Whether a line names the fields of a CDX file."""
     return line.lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"CDX ")
 
@@ -79,20 +82,33 @@ def _letters(fields: list[str]) -> list[str]:
     return HEADERS[len(fields)].split()
 
 
-def read_cdxj(lines: Iterable[bytes], first_line: bytes, *, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
-    """Visits of CDXJ lines: ``key time {json}``, or one JSON object a line with a timestamp."""
-    for line in lines:
-        if line.startswith(b"!"):
-            continue
-        try:
-            head, _, rest = line.partition(b"{")
-            values = orjson.loads(b"{" + rest)
-            words = head.split()
-            if words:
-                values["timestamp"] = words[-1].decode("ascii", "replace")
-            yield _visit({name: value for name, value in values.items() if value not in (None, "", "-")}, now)
-        except ValueError as error:
-            yield error if isinstance(error, BadRecord) else BadRecord("not CDXJ", repr(line[:80]))
+class Cdxj(Source):
+    """CDXJ indexes: ``key time {json}``, or one JSON object per line with a timestamp, as index servers send it."""
+
+    name = "cdxj"
+    cut = Cut.LINES
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with a capture and JSON, with a JSON object that has a timestamp, or with a CDXJ header."""
+        line = head.partition(b"\n")[0]
+        has_timestamp = _LINE.match(line) and b'"at"' not in line
+        return bool(_JSON.match(line) or has_timestamp) or line.startswith((b"!OpenWayback-CDXJ", b"!meta"))
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit per capture."""
+        for line in context.lines(stream):
+            if line.startswith(b"!"):
+                continue
+            try:
+                head, _, rest = line.partition(b"{")
+                values = orjson.loads(b"{" + rest)
+                words = head.split()
+                if words:
+                    values["timestamp"] = words[-1].decode("ascii", "replace")
+                stated = {name: value for name, value in values.items() if value not in (None, "", "-")}
+                yield _visit(stated, context.now)
+            except ValueError as error:
+                yield error if isinstance(error, BadRecord) else BadRecord("not CDXJ", repr(line[:80]))
 
 
 def _visit(values: Mapping[str, Any], now: datetime | None) -> Visit:

@@ -42,7 +42,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordFilter:
     """Which records are asked for; the blocks of all others are passed over."""
 
     types: frozenset[str]
@@ -69,7 +69,7 @@ class _BrokenMember(_Damage):
 
 def records(
     stream: BinaryIO,
-    wanted: Wanted,
+    wanted: RecordFilter,
     start: int = 0,
     stop: int | None = None,
     on_end: Callable[[int], None] = lambda position: None,
@@ -91,6 +91,8 @@ def records(
             position += len(head)
             continue
         position += len(head) - len(head.lstrip(_NEWLINES))
+        if position >= stop:
+            break  # the lines between two records lay across `stop`
         try:
             if head.lstrip(_NEWLINES).startswith((GZIP_MAGIC, ZSTD_MAGIC)):
                 member = _Member(stream, position, dictionary)
@@ -111,7 +113,7 @@ def records(
 # -- plain records ----------------------------------------------------------------------------------------------------
 
 
-def _plain(stream: BinaryIO, position: int, size: int, wanted: Wanted) -> tuple[Record | BadRecord | None, int]:
+def _plain(stream: BinaryIO, position: int, size: int, wanted: RecordFilter) -> tuple[Record | BadRecord | None, int]:
     """The record at a position, and where it ends."""
     stream.seek(position)
     head = stream.read(_CHUNK)
@@ -270,7 +272,7 @@ def _dictionary(stream: BinaryIO) -> tuple[zstandard.ZstdCompressionDict | None,
     return zstandard.ZstdCompressionDict(data), 8 + size
 
 
-def _of_member(member: _Member, wanted: Wanted) -> Iterator[Record | BadRecord]:
+def _of_member(member: _Member, wanted: RecordFilter) -> Iterator[Record | BadRecord]:
     """The records of one member: one, as the standard recommends, or several."""
     while True:
         member.fill(_CHUNK)
@@ -292,7 +294,7 @@ def _of_member(member: _Member, wanted: Wanted) -> Iterator[Record | BadRecord]:
             yield found
 
 
-def _next_in(member: _Member, wanted: Wanted) -> Record | BadRecord | None:
+def _next_in(member: _Member, wanted: RecordFilter) -> Record | BadRecord | None:
     header_end = _header_end(member.buffer)
     if header_end < 0:
         member.fill(MAX_HEADER)

@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import orjson
 
 from recrawl.errors import BadRecord
+from recrawl.sources.base import Context, Cut, Source
 from recrawl.web.visit import FIELDS, Visit, from_record
 
 KNOWN = FIELDS - {"base"}  #: what a record may hold; anything else is counted as unknown
 
 
-def looks_like(head: bytes) -> bool:
-    """Whether a file begins as JSON lines of objects."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+class JsonLines(Source):
+    r"""The visit record, one JSON object per line.
 
+    >>> from io import BytesIO
+    >>> line = b'{"url": "https://e.org/", "at": 1767312000, "colour": "red"}\n'
+    >>> context = Context()
+    >>> [visit.url for visit in JsonLines().read(BytesIO(line), context)], dict(context.unknown_fields)
+    (['https://e.org/'], {'colour': 1})
+    """
 
-def read(
-    lines: Iterable[bytes], first_line: bytes, *, unknown: Counter[str] | None = None, now: datetime | None = None
-) -> Iterator[Visit | BadRecord]:
-    """Visits of JSON lines; fields that a visit does not have are counted in `unknown`."""
-    for line in lines:
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            yield BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}")
-            continue
-        if not isinstance(record, dict):
-            yield BadRecord("not a JSON object", repr(line[:60]))
-            continue
-        if unknown is not None and not record.keys() <= KNOWN:
-            unknown.update(record.keys() - KNOWN)
-        try:
-            yield from_record(record, now=now)
-        except BadRecord as error:
-            yield error
+    name = "jsonl"
+    cut = Cut.LINES
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with a JSON object."""
+        return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit per line; fields that a visit does not have are counted."""
+        for line in context.lines(stream):
+            try:
+                record = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                yield BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}")
+                continue
+            if not isinstance(record, dict):
+                yield BadRecord("not a JSON object", repr(line[:60]))
+                continue
+            if not record.keys() <= KNOWN:
+                context.unknown_fields.update(record.keys() - KNOWN)
+            try:
+                yield from_record(record, now=context.now)
+            except BadRecord as error:
+                yield error

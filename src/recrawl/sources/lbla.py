@@ -11,10 +11,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import BufferedReader
+from typing import BinaryIO
 
 from recrawl.errors import BadRecord, BadUrl
+from recrawl.sources.base import Context, Source
 from recrawl.sources.streams import text_lines
+from recrawl.sources.table import csv_rows
 from recrawl.web.urls import canonical, origin, page_id
 from recrawl.web.visit import Visit
 
@@ -28,33 +30,33 @@ MAX_LINKS = 1_000_000  #: of a page; more are no count but an error
 _COUNTS = ("numInternalOutLinks", "numExternalOutLinks", "diffInternalOutLinks", "diffExternalOutLinks")
 
 
-def looks_like(head: bytes) -> bool:
-    """Whether a file begins with the header of the LBLA table."""
-    line = head.partition(b"\n")[0]
-    return b"numInternalOutLinks" in line and b"url" in line
+class Lbla(Source):
+    """The published table of Dang et al. (2022)."""
 
+    name = "lbla"
 
-def read(stream: BufferedReader) -> Iterator[Visit | BadRecord]:
-    """Visits of the LBLA table: for each page its last crawl, and each earlier one that has columns."""
-    csv.field_size_limit(16 << 20)
-    lines = text_lines(stream)
-    header = next(lines, "")
-    delimiter = max(",;\t", key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter), [])
-    lags = [lag for lag in range(len(CRAWLS) - 1, -1, -1) if not lag or any(name.endswith(f"-{lag}") for name in names)]
-    rows = csv.reader(lines, delimiter=delimiter)
-    while True:
-        try:
-            cells = next(rows, None)
-        except csv.Error as error:
-            yield BadRecord("broken CSV row", str(error))
-            continue
-        if cells is None:
-            return
-        if len(cells) != len(names):
-            yield BadRecord("wrong number of CSV cells", f"{len(cells)} instead of {len(names)}")
-            continue
-        yield from _page(dict(zip(names, cells, strict=True)), lags)
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with the header of the table."""
+        line = head.partition(b"\n")[0]
+        return b"numInternalOutLinks" in line and b"url" in line
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """For each page its last crawl, and each earlier one that has columns."""
+        csv.field_size_limit(16 << 20)
+        lines = text_lines(stream)
+        header = next(lines, "")
+        delimiter = max(",;\t", key=header.count)
+        names = next(csv.reader([header], delimiter=delimiter), [])
+        lags = [
+            lag for lag in range(len(CRAWLS) - 1, -1, -1) if not lag or any(name.endswith(f"-{lag}") for name in names)
+        ]
+        for cells in csv_rows(csv.reader(lines, delimiter=delimiter)):
+            if isinstance(cells, BadRecord):
+                yield cells
+            elif len(cells) != len(names):
+                yield BadRecord("wrong number of CSV cells", f"{len(cells)} instead of {len(names)}")
+            else:
+                yield from _page(dict(zip(names, cells, strict=True)), lags)
 
 
 def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from recrawl.web import html as parse
 from recrawl.web.visit import Outcome, Visit
 
 
@@ -27,6 +26,8 @@ def response_visit(
     }
     if Outcome.of(status) is not Outcome.OK:
         return Visit(url=url, at=at, status=status, **validators)
+    from recrawl.web import html as parse  # loads a compiler: formats without HTML are read without it
+
     location = headers.get("location") if 300 <= status < 400 else None
     page = parse.page(body, validators["content_type"], url, location)
     return Visit(

@@ -199,7 +199,7 @@ def line_blocks(stream: io.BufferedReader, block: int = BLOCK, max_line: int = M
         yield bytes(rest)
 
 
-def text_lines(stream: io.BufferedReader, max_length: int = 64 << 20) -> Iterator[str]:
+def text_lines(stream: BinaryIO, max_length: int = 64 << 20) -> Iterator[str]:
     """Lines of text with their ends; one that is longer is cut, so that no line can fill the memory."""
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
     while line := text.readline(max_length):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
-from io import BufferedReader
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
 from recrawl.errors import BadRecord, BadSource
+from recrawl.sources.base import Context, Source
 from recrawl.sources.jsonl import KNOWN
 from recrawl.sources.streams import text_lines
 from recrawl.web.visit import Visit, from_record
@@ -22,10 +21,39 @@ if TYPE_CHECKING:
 _MAX_CELL = 64 << 20
 
 
-def looks_like_csv(head: bytes) -> bool:
-    """Whether a file begins with a header line that names a url and a time."""
-    names = _names(head)
-    return {"url", "at"} <= names
+class Csv(Source):
+    """CSV with a header; links are separated by blanks (or are a JSON list), terms are a JSON object."""
+
+    name = "csv"
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with a header line that names a url and a time."""
+        return {"url", "at"} <= _names(head)
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit per row; columns that a visit does not have are counted."""
+        csv.field_size_limit(_MAX_CELL)
+        lines = text_lines(stream, _MAX_CELL)
+        header = next(lines, "")
+        delimiter = _delimiter(header)
+        names = next(csv.reader([header], delimiter=delimiter), [])
+        context.unknown_fields.update(set(names) - KNOWN)
+        for cells in csv_rows(csv.reader(lines, delimiter=delimiter)):
+            if isinstance(cells, BadRecord):
+                yield cells
+            elif cells:
+                yield _from_row(names, cells, context.now)
+
+
+def csv_rows(reader: Iterator[list[str]]) -> Iterator[list[str] | BadRecord]:
+    """The rows of a CSV reader; one that is broken is named, and reading goes on."""
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield BadRecord("broken CSV row", str(error))
 
 
 def _names(head: bytes) -> set[str]:
@@ -38,30 +66,6 @@ def _names(head: bytes) -> set[str]:
 
 def _delimiter(header: str) -> str:
     return max(",;\t", key=header.count)
-
-
-def read_csv(
-    stream: BufferedReader, *, unknown: Counter[str] | None = None, now: datetime | None = None
-) -> Iterator[Visit | BadRecord]:
-    """Visits of a CSV file with a header; links are separated by blanks (or a JSON list), terms are a JSON object."""
-    csv.field_size_limit(_MAX_CELL)
-    lines = text_lines(stream, _MAX_CELL)
-    header = next(lines, "")
-    delimiter = _delimiter(header)
-    names = next(csv.reader([header], delimiter=delimiter), [])
-    if unknown is not None:
-        unknown.update(set(names) - KNOWN)
-    rows = csv.reader(lines, delimiter=delimiter)
-    while True:
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            yield BadRecord("broken CSV row", str(error))
-            continue
-        if row is None:
-            return
-        if row:
-            yield _from_row(names, row, now)
 
 
 def _from_row(names: list[str], row: list[str], now: datetime | None) -> Visit | BadRecord:
@@ -82,28 +86,35 @@ def _from_row(names: list[str], row: list[str], now: datetime | None) -> Visit |
         return error
 
 
-def read_parquet(
-    stream: BinaryIO, *, unknown: Counter[str] | None = None, now: datetime | None = None
-) -> Iterator[Visit | BadRecord]:
-    """Visits of a Parquet file whose columns are fields of the visit record."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class Parquet(Source):
+    """Parquet files whose columns are fields of the visit record."""
 
-    try:
-        file = pq.ParquetFile(stream)
-        names = file.schema_arrow.names
-        if not {"url", "at"} <= set(names):
-            raise BadSource(f"the Parquet file has no columns url and at, but: {', '.join(names[:20])}")
-        if unknown is not None:
-            unknown.update(set(names) - KNOWN)
-        for batch in file.iter_batches(batch_size=4096, columns=[name for name in names if name in KNOWN]):
-            for record in _records(batch):
-                try:
-                    yield record if isinstance(record, BadRecord) else from_record(record, now=now)
-                except BadRecord as error:
-                    yield error
-    except (pa.ArrowException, OSError) as error:
-        raise BadSource(f"the Parquet file is damaged: {str(error).splitlines()[0]}") from error
+    name = "parquet"
+    raw = True
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins as Parquet."""
+        return head.startswith(b"PAR1")
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit per row; columns that a visit does not have are counted."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(stream)
+            names = file.schema_arrow.names
+            if not {"url", "at"} <= set(names):
+                raise BadSource(f"the Parquet file has no columns url and at, but: {', '.join(names[:20])}")
+            context.unknown_fields.update(set(names) - KNOWN)
+            for batch in file.iter_batches(batch_size=4096, columns=[name for name in names if name in KNOWN]):
+                for record in _records(batch):
+                    try:
+                        yield record if isinstance(record, BadRecord) else from_record(record, now=context.now)
+                    except BadRecord as error:
+                        yield error
+        except (pa.ArrowException, OSError) as error:
+            raise BadSource(f"the Parquet file is damaged: {str(error).splitlines()[0]}") from error
 
 
 def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | BadRecord]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
-from recrawl.errors import BadRecord
+from recrawl.errors import BadRecord, BadSource
+from recrawl.sources.base import Context, Source
 from recrawl.sources.cdx import capture_time, payload_digest
 from recrawl.web.visit import Visit, parse_at
 
@@ -36,34 +37,48 @@ _LINKS = re.compile(rb"<[^<>]+>\s*;[^<]*\brel\s*=", re.IGNORECASE)
 MORE = "timemap has more pages"
 
 
-def looks_like(head: bytes) -> bool:
-    """Whether a file begins as a TimeMap.
+class TimeMap(Source):
+    """TimeMaps in link format, and in the JSON of archives and aggregators.
 
-    >>> looks_like(b'<https://e.org/>; rel="original",'), looks_like(b"<html><body>")
-    (True, False)
-    """
-    head = _bare(head)
-    if head.startswith(b"{"):
-        line = head.partition(b"\n")[0]
-        return bool(_OBJECT.search(head)) or (b'"datetime"' in line and b'"uri"' in line)
-    return bool(_LINKS.match(head) or _LIST.match(head)) or head.startswith(b"!context")
-
-
-def read(data: bytes, *, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
-    """A visit for each memento; a `BadRecord`, yielded and not raised, for each entry that cannot be used.
-
-    A map that is one of several pages says so by a `BadRecord` for each of the others: they have to be fetched too.
-
-    >>> only, = read(b'<https://e.org/>; rel="original", <https://a/1>; rel="first memento"; '
-    ...              b'datetime="Fri, 02 Jan 2026 00:00:00 GMT"')
-    >>> only.url, only.at.isoformat()
+    >>> from io import BytesIO
+    >>> data = (b'<https://e.org/>; rel="original", <https://a/1>; rel="first memento"; '
+    ...         b'datetime="Fri, 02 Jan 2026 00:00:00 GMT"')
+    >>> visit, = TimeMap().read(BytesIO(data), Context())
+    >>> visit.url, visit.at.isoformat()
     ('https://e.org/', '2026-01-02T00:00:00+00:00')
     """
-    for entry in _entries(_bare(data)):
-        try:
-            yield entry if isinstance(entry, BadRecord) else entry.visit(now)
-        except BadRecord as problem:
-            yield problem
+
+    name = "timemap"
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins as a TimeMap.
+
+        >>> TimeMap().detects(b'<https://e.org/>; rel="original",'), TimeMap().detects(b"<html><body>")
+        (True, False)
+        """
+        head = _bare(head)
+        if head.startswith(b"{"):
+            line = head.partition(b"\n")[0]
+            return bool(_OBJECT.search(head)) or (b'"datetime"' in line and b'"uri"' in line)
+        return bool(_LINKS.match(head) or _LIST.match(head)) or head.startswith(b"!context")
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """A visit for each memento, and a `BadRecord` for each entry that cannot be used.
+
+        A map that is one of several pages says so by a `BadRecord` for each of the others: they have to be fetched too.
+        """
+        for entry in _entries(_bare(_all(stream, context.max_body))):
+            try:
+                yield entry if isinstance(entry, BadRecord) else entry.visit(context.now)
+            except BadRecord as problem:
+                yield problem
+
+
+def _all(stream: BinaryIO, limit: int) -> bytes:
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise BadSource(f"it is larger than {limit >> 20} MiB; --max-body takes a larger number")
+    return data
 
 
 @dataclass(frozen=True, slots=True)

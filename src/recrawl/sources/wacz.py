@@ -6,37 +6,46 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from datetime import datetime
 from typing import BinaryIO, cast
 
 from recrawl.errors import BadRecord, BadSource
-from recrawl.sources import warc
-from recrawl.web.html import MAX_BODY
+from recrawl.sources.base import Context, Source
+from recrawl.sources.warc import Warc
 from recrawl.web.visit import Visit
 
 _PART = 4096  # bytes copied at a time, at most those lost where an entry is damaged
 MAX_RATIO = 200  #: how many times its size an entry may unpack to; the WARC files in a WACZ are compressed already
 
 
-def read(stream: BinaryIO, *, limit: int = MAX_BODY, now: datetime | None = None) -> Iterator[Visit | BadRecord]:
-    """The visits of all WARC files under ``archive/``."""
-    try:
-        archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise BadSource(f"the WACZ file is damaged: {error}") from error
-    entries = [entry for entry in archive.infolist() if _is_warc(entry.filename)]
-    if not entries:
-        raise BadSource("the zip file holds no archive/*.warc.gz, so it is no WACZ")
-    for entry in entries:
-        problem = _refusal(entry)
-        if problem:
-            yield BadRecord(problem, entry.filename[:200])
-            continue
-        with tempfile.TemporaryFile(prefix="recrawl-") as unpacked:
-            damage = _unpack(archive, entry, cast(BinaryIO, unpacked))
-            yield from warc.read(cast(BinaryIO, unpacked), limit=limit, now=now)
-        if damage:
-            yield BadRecord("broken WACZ entry", f"{entry.filename[:200]}: {damage}")
+class Wacz(Source):
+    """WACZ files: the WARC files under ``archive/``."""
+
+    name = "wacz"
+    raw = True
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins as a zip archive."""
+        return head.startswith(b"PK\x03\x04")
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """The visits of all WARC files in the archive."""
+        try:
+            archive = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise BadSource(f"the WACZ file is damaged: {error}") from error
+        entries = [entry for entry in archive.infolist() if _is_warc(entry.filename)]
+        if not entries:
+            raise BadSource("the zip file holds no archive/*.warc.gz, so it is not a WACZ file")
+        for entry in entries:
+            problem = _refusal(entry)
+            if problem:
+                yield BadRecord(problem, entry.filename[:200])
+                continue
+            with tempfile.TemporaryFile(prefix="recrawl-") as unpacked:
+                damage = _unpack(archive, entry, cast(BinaryIO, unpacked))
+                yield from Warc().read(cast(BinaryIO, unpacked), Context(max_body=context.max_body, now=context.now))
+            if damage:
+                yield BadRecord("broken WACZ entry", f"{entry.filename[:200]}: {damage}")
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, into: BinaryIO) -> str | None:

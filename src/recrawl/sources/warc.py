@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
 from recrawl.errors import BadRecord, BadUrl
+from recrawl.sources.base import Context, Cut, Source
 from recrawl.sources.bodies import checked, decoded, too_large
-from recrawl.sources.framing import Record, Wanted, records
+from recrawl.sources.framing import Record, RecordFilter, looks_like, next_record, records
 from recrawl.sources.response import response_visit
-from recrawl.web.html import MAX_BODY
 from recrawl.web.urls import canonical
 from recrawl.web.visit import Visit, parse_at
 
@@ -22,22 +22,31 @@ _HEADER = re.compile(r"^([^\s:][^:\r\n]*):([^\r\n]*)", re.MULTILINE)
 HTTP_HEADERS = 1 << 20  #: bytes that a response may have before its body
 
 
-def read(
-    stream: BinaryIO,
-    *,
-    limit: int = MAX_BODY,
-    now: datetime | None = None,
-    start: int = 0,
-    stop: int | None = None,
-    on_end: Callable[[int], None] = lambda position: None,
-) -> Iterator[Visit | BadRecord]:
-    """The visits of a seekable WARC stream, plain or compressed; bad records are yielded as `BadRecord`.
+class Warc(Source):
+    """WARC files, plain or compressed by gzip or zstd, record by record or as a whole."""
 
-    Only records that begin in [start, stop) are read; `on_end` is told where the first one behind them begins.
-    """
-    wanted = Wanted(WANTED, limit + HTTP_HEADERS, too_large(limit))
-    for record in records(stream, wanted, start, stop, on_end):
-        yield record if isinstance(record, BadRecord) else _visit(record, limit, now)
+    name = "warc"
+    cut = Cut.RECORDS
+    raw = True
+
+    def detects(self, head: bytes, filename: str = "") -> bool:
+        """Whether a file begins with a WARC record, or with the dictionary of a zstd WARC file."""
+        return looks_like(head)
+
+    def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
+        """The visits of a seekable stream; damaged records are skipped and named."""
+        limit = context.max_body
+        wanted = RecordFilter(WANTED, limit + HTTP_HEADERS, too_large(limit))
+
+        def on_end(position: int) -> None:
+            context.end = position
+
+        for record in records(stream, wanted, context.start, context.stop, on_end):
+            yield record if isinstance(record, BadRecord) else _visit(record, limit, context.now)
+
+    def next_record(self, stream: BinaryIO, position: int) -> int | None:
+        """Where the next record, or the next compressed member that holds one, begins."""
+        return next_record(stream, position)
 
 
 def _visit(record: Record, limit: int, now: datetime | None) -> Visit | BadRecord:

@@ -17,7 +17,6 @@ from recrawl.web.tagsoup import is_too_costly
 from recrawl.web.terms import collapsed
 from recrawl.web.urls import canonical
 
-MAX_BODY = 32 << 20  #: bytes of a decoded body that are looked at, at most
 MAX_TERMS = 2_000  #: distinct words kept of a text, the most frequent ones
 _HIDDEN = ["script", "style", "template", "noscript"]
 

@@ -1,4 +1,4 @@
-"""A spider that leaves it to recrawl which pages to fetch."""
+"""A spider that fetches only the pages that recrawl plans."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from scrapy.http import HtmlResponse, Response
 
 
 class Headlines(scrapy.Spider):
-    """Scrapes the links of the planned pages with their texts: what is on the pages that are worth looking at tonight.
+    """Scrapes the links of the planned pages, with their texts.
 
-    Pages that did not change since the last visit do not come here: there is nothing new on them.
+    Pages that did not change since the last visit do not reach `parse`: there is nothing new on them.
     """
 
     name = "headlines"
 
     async def start(self) -> AsyncIterator[Any]:
-        """Nothing of its own: the plan comes first, and there is nothing after it."""
-        nothing: list[Any] = []
-        for request in nothing:
+        """No start requests of its own: only the planned pages are fetched."""
+        no_requests: list[Any] = []
+        for request in no_requests:
             yield request
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        """One item a link."""
+        """One item per link."""
         if isinstance(response, HtmlResponse):
             for link in response.css("a[href]"):
                 yield {"url": response.urljoin(link.attrib["href"]), "headline": link.xpath("string()").get()}

@@ -1,4 +1,4 @@
-"""A spider that knows nothing of recrawl."""
+"""An ordinary spider, without any code for recrawl."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class News(scrapy.Spider):
         self.allowed_domains = [urlsplit(url).hostname for url in self.start_urls]
 
     def parse(self, response: Response) -> Iterator[Any]:
-        """One item a page, and a request for each of its links."""
+        """One item per page, and a request for each of its links."""
         if isinstance(response, HtmlResponse):
             yield {"url": response.url, "title": response.css("title::text").get()}
             yield from response.follow_all(css="a")

@@ -110,7 +110,12 @@ def vote(told: Floats, weight: Floats) -> Floats:
 
 
 def related_experts(
-    examples: ExpertExamples, page: int, experts: Sequence[int], weight: Floats, own_weight: float, learner: ExpertLearner
+    examples: ExpertExamples,
+    page: int,
+    experts: Sequence[int],
+    weight: Floats,
+    own_weight: float,
+    learner: ExpertLearner,
 ) -> Floats:
     """Related pages as experts, and the page itself as one (3D, section 5.3.1)."""
     told = opinions(examples, page, [page, *experts], learner)
@@ -138,7 +143,9 @@ def bagging(
     return found
 
 
-def boosting(examples: ExpertExamples, page: int, experts: Sequence[int], machine: Machine, n_models: int = 10) -> Floats:
+def boosting(
+    examples: ExpertExamples, page: int, experts: Sequence[int], machine: Machine, n_models: int = 10
+) -> Floats:
     """AdaBoost of at most `n_models` learners with the features of the page and of all its experts (section 5.3.3)."""
     kernel = machine.kernel(union_inner(examples, page, experts))
     found: Floats = _boosted(kernel, examples.label(page), machine.n_train, examples.sigma, machine.c, n_models)

@@ -67,7 +67,9 @@ def evaluate_contents(
     for name, times in chosen.items():
         usual = np.median([(times[0][1].neighbour[page] >= 0).sum() for page in pages])
         if usual < min(settings.k, contents.shape[0] - 1):
-            evaluation.notes.append(f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts")
+            evaluation.notes.append(
+                f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts"
+            )
     on_step("predicting")
     predictions = list(page_predictions(contents, changed, pages, chosen, lengths, settings, on_page))
     evaluation.rows = {part: list(rows(part, predictions, settings, lengths)) for part in settings.parts}
@@ -100,8 +102,8 @@ def _lengths(contents: Contents, settings: ExpertSettings) -> tuple[int, ...]:
 def _described(contents: Contents, changed: Ints8, pages: Ints, settings: ExpertSettings) -> ExpertEvaluation:
     if not len(pages):
         raise NotEnoughData(
-            f"none of the {contents.shape[0]:,} pages alternates between change and no change in {settings.alpha:.0%} of the rounds: "
-            "they (nearly) always or never change. Use a smaller --alpha, another --change, or other rounds with --every"
+            f"none of the {contents.shape[0]:,} pages alternates between change and no change in {settings.alpha:.0%} of the "
+            "rounds: they (nearly) always or never change. Use a smaller --alpha, another --change, or other rounds with --every"
         )
     rate, predicted = (float((part == 1).sum() / max((part >= 0).sum(), 1)) for part in (changed, changed[pages]))
     first, last = (str(contents.rounds[i])[:16].replace("T", " ") for i in (0, -1))

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 COLOUR = {MAJORITY: GREY, COIN: PALETTE[4], THRESHOLD: PALETTE[2], SINGLE: ORANGE, RELATED: BLUE}
-STYLE = {method: i for i, method in enumerate((RELATED, SINGLE, MAJORITY, COIN, THRESHOLD))}  # numbers of marks and dashes
+STYLE = {
+    method: i for i, method in enumerate((RELATED, SINGLE, MAJORITY, COIN, THRESHOLD))
+}  # numbers of marks and dashes
 ROW_HEIGHT, FRAME_HEIGHT = 40, 90  # of figures with a bar for each method, in pixels
 
 

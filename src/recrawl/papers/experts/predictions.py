@@ -118,7 +118,9 @@ def _predictions(
     return PagePredictions(page, label, decisions, shares)
 
 
-def _combined(examples: ExpertExamples, page: int, experts: Sequence[int], settings: ExpertSettings) -> dict[str, Floats]:
+def _combined(
+    examples: ExpertExamples, page: int, experts: Sequence[int], settings: ExpertSettings
+) -> dict[str, Floats]:
     """All experts' features in one learner, or in several."""
     if settings.classifier is None:
         machine, n_models = _machine(settings, settings.n_train), settings.n_models

@@ -82,9 +82,7 @@ def _simple(kept: list[tuple[PagePredictions, Flags]], n: int, against: list[flo
         yield _row(MethodKey(name, "", 0, n), np.array(rows), baseline, kept)
 
 
-def _row(
-    method: MethodKey, scores: Floats, baseline: Floats | None, kept: list[tuple[PagePredictions, Flags]]
-) -> Row:
+def _row(method: MethodKey, scores: Floats, baseline: Floats | None, kept: list[tuple[PagePredictions, Flags]]) -> Row:
     accuracy = scores[:, 0]
     p_value = None
     if baseline is not None and len(accuracy) > 1 and np.ptp(accuracy - baseline) > 0:

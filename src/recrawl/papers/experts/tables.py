@@ -42,9 +42,9 @@ def scope(found: ExpertEvaluation) -> str:
     settings = found.settings
     sample = ", at random" if found.n_predicted == settings.most_pages else ""
     return (
-        f"{count(found.n_pages, 'page')} with known words in {count(found.n_rounds, 'round')} ({settings.every}) from {found.first} "
-        f"to {found.last}. Predicted are {found.n_predicted:,} of them{sample}: those that switch between change and no change in "
-        f"{settings.alpha:.0%} of the rounds or more. Predictions are made {count(settings.sigma, 'round')} ahead, from "
+        f"{count(found.n_pages, 'page')} with known words in {count(found.n_rounds, 'round')} ({settings.every}) from "
+        f"{found.first} to {found.last}. Predicted are {found.n_predicted:,} of them{sample}: those that switch between "
+        f"change and no change in {settings.alpha:.0%} of the rounds or more. Predictions are made {count(settings.sigma, 'round')} ahead, from "
         f"{count(settings.n_train, 'round')} of training. What counts as a change: {settings.notion}; "
         f"{percent(found.change_rate)} of the known rounds of all pages have one, and {percent(found.predicted_change_rate)} of "
         "those of the predicted pages."

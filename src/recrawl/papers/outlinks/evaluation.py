@@ -1,4 +1,7 @@
-"""The evaluation of papers 000 and 003 on any history: every part yields plain rows, made into tables and plots elsewhere."""
+"""The evaluation of Dang et al. (LBLA, 2022, and its preprint) on any history: every part yields plain rows.
+
+Tables and plots are made from the rows elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.core.words import count
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.papers.outlinks import ladders, maps, rankings
@@ -29,7 +33,7 @@ class OutlinkEvaluation:
     predicted: str  # the end of the predicted round
     related: str  # how the related pages were found
     recall: float | None = None  # of the search for related pages
-    notes: tuple[str, ...] = ()  # what was asked for but could not be done
+    notes: tuple[str, ...] = ()  # what could not be done, and why
     rows: dict[str, list[Row]] = field(default_factory=dict)
 
     def about(self) -> Row:
@@ -68,44 +72,45 @@ def evaluate(
     on_step: Callable[[str], None] = lambda what: None,
     **sources: Any,
 ) -> OutlinkEvaluation:
-    """Run the parts that `settings` asks for; `sources` go to `evidence.gathered` (k, method, transformer, trusted)."""
+    """Run the parts named in `settings`; `sources` are passed to `evidence.gather_evidence` (k, method, transformer, trusted)."""
     n_pages, n_rounds = panel.shape
     if n_rounds < MIN_ROUNDS[settings.split]:
         raise NotEnoughData(
-            f"the panel has {n_rounds} round{'s' * (n_rounds != 1)}; the split by {settings.split} needs at least "
+            f"the panel has {count(n_rounds, 'round')}; the split by {settings.split} needs at least "
             f"{MIN_ROUNDS[settings.split]}. Shorter rounds (--every) may help, or more visits"
         )
     if n_pages < 8:
-        raise NotEnoughData(
-            f"{n_pages} page{'s' * (n_pages != 1)} in the panel: too few to learn from some and test on others"
-        )
-    known = gather_evidence(history, panel, settings, on_step, **sources)
-    predicted = str(panel.rounds[-1])[:19]
-    found = OutlinkEvaluation(settings, n_pages, n_rounds, predicted, known.related, known.recall, known.notes)
+        raise NotEnoughData(f"{count(n_pages, 'page')} in the panel: too few to learn from some and test on others")
+    evidence = gather_evidence(history, panel, settings, on_step, **sources)
+    evaluation = OutlinkEvaluation(
+        settings=settings,
+        n_pages=n_pages,
+        n_rounds=n_rounds,
+        predicted=str(panel.rounds[-1])[:19],
+        related=evidence.related,
+        recall=evidence.recall,
+        notes=evidence.notes,
+    )
     for part in settings.parts:
-        found.rows[part] = []
-        for row in _part(part, known, settings):
-            found.rows[part].append(row)
-            on_step(_told(part, row))
-    return found
+        evaluation.rows[part] = []
+        for row in RUN[part](evidence, settings):
+            evaluation.rows[part].append(row)
+            on_step(_step(part, row))
+    return evaluation
 
 
-def _part(part: str, known: Evidence, settings: OutlinkSettings) -> Iterator[Row]:
-    if part == "features":
-        return ladders.feature_ladder(known.first, settings)
-    if part == "history":
-        return ladders.history_ladder(known.before, settings)
-    if part == "importance":
-        return maps.importances(known.first, known.before, settings)
-    if part == "correlation":
-        return iter([maps.correlation_map(known.before)])
-    if part == "maps":
-        return maps.regression_maps(known.first, settings)
-    if part == "rankings":
-        return rankings.rank(known.before, settings)
-    return rankings.count_models(known.before, settings)
+#: Part of the evaluation → how its rows are made.
+RUN: dict[str, Callable[[Evidence, OutlinkSettings], Iterator[Row]]] = {
+    "features": lambda evidence, settings: ladders.feature_ladder(evidence.first, settings),
+    "history": lambda evidence, settings: ladders.history_ladder(evidence.before, settings),
+    "importance": lambda evidence, settings: maps.importances(evidence.first, evidence.before, settings),
+    "correlation": lambda evidence, settings: iter([maps.correlation_map(evidence.before)]),
+    "maps": lambda evidence, settings: maps.regression_maps(evidence.first, settings),
+    "rankings": lambda evidence, settings: rankings.rank(evidence.before, settings),
+    "counts": lambda evidence, settings: rankings.count_models(evidence.before, settings),
+}
 
 
-def _told(part: str, row: Row) -> str:
+def _step(part: str, row: Row) -> str:
     keys = ("links", "features", "learner", "ranking", "history", "name")
     return f"{part}: " + ", ".join(str(row[key]) for key in keys if row.get(key) not in (None, ""))[:100]

@@ -1,4 +1,4 @@
-"""What the parts of an evaluation may know: that before the predicted round, and that before the second."""
+"""What the parts of an evaluation may use: what is known before the predicted round, and before the second round."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from recrawl.world.related import Related
 class Evidence:
     """The same panel with related pages, vectors and graph of two times.
 
-    The link change rate counts all rounds after the first. Text or links of any of them would tell of what is to be predicted, so
-    its features are made of `first`.
+    The link change rate counts all rounds after the first. Text or links of any of them would give away what is to be predicted, so
+    its features are made from `first`.
     """
 
     first: FeatureInputs  # what the first round shows
     before: FeatureInputs  # all up to the predicted round
-    notes: tuple[str, ...] = ()  # what was asked for but could not be done
+    notes: tuple[str, ...] = ()  # what could not be done, and why
 
     @property
     def related(self) -> str:
         """How the related pages were found."""
-        told = [f"{when} {_found(related)}" for when, related in self._searches()]
-        return "; ".join(told) or "none were needed"
+        searches = [f"{when} {_described(related)}" for when, related in self._searches()]
+        return "; ".join(searches) or "none were needed"
 
     @property
     def recall(self) -> float | None:
-        """The share of the most similar pages that were found, the least of both searches."""
+        """The share of the most similar pages that were found, the lower of both searches."""
         return min((related.recall for _, related in self._searches()), default=None)
 
     def _searches(self) -> Iterator[tuple[str, Related]]:
@@ -57,7 +57,7 @@ class Evidence:
                 yield when, known.related
 
 
-def _found(related: Related) -> str:
+def _described(related: Related) -> str:
     n = int((related.weight.sum(axis=1) > 0).sum())
     return f"{n:,} pages have some, {related.method} search with recall {related.recall:.3f}" if n else "there are none"
 
@@ -71,7 +71,7 @@ def gather_evidence(
     trusted: Sequence[str] | None = None,
     **sources: Any,
 ) -> Evidence:
-    """What the parts that `settings` asks for need; `sources` go to `known_before` (k, method, transformer)."""
+    """What the parts named in `settings` need; `sources` are passed to `known_before` (k, method, transformer)."""
     unknown = graph.trusted_rows(panel, trusted)[1] if trusted else ()
     at_first = trusted if trusted and _any_seen(panel.window(0, 1), trusted) else None
     last = panel.shape[1] - 1
@@ -105,6 +105,6 @@ def _any_seen(panel: Panel, trusted: Sequence[str]) -> bool:
 
 def _notes(unknown: Sequence[str], none_at_first: bool) -> Iterator[str]:
     for entry in unknown:
-        yield f"{entry!r} was to be trusted, but no such page or host is among those evaluated"
+        yield f"--trusted {entry!r}: no such page or host is among those evaluated"
     if none_at_first:
-        yield "nothing that is to be trusted was seen in the first round; in its features the home pages are trusted instead"
+        yield "no trusted page was seen in the first round; its features use the home pages as trusted instead"

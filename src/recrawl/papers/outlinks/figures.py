@@ -1,6 +1,6 @@
-"""The evaluation of new-outlink prediction as plotly figures, one function each; each takes the rows and looks at nothing else.
+"""The evaluation of new-outlink prediction as plotly figures, one function each, drawn from the rows alone.
 
-References: LBLA (2022) Figs. 9 to 13 and 15; the heat maps are in `outlinks_maps`.
+References: LBLA (2022) Figs. 9 to 13 and 15; the heat maps are in `map_figures`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recrawl.core.arrays import Floats
+from recrawl.core.words import count
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.map_figures import folded, kind, label
@@ -27,19 +28,19 @@ from recrawl.papers.outlinks.tables import (
     history_rows,
     ranking_rows,
 )
-from recrawl.report.page import cell_text, is_known
-from recrawl.report.stats.figures import COLOURS, PALETTE, blank_figure, plotly_text
+from recrawl.report.figures import BLUE, GREEN, GREY, ORANGE, PALETTE, blank_figure, curve_style, plotly_text
+from recrawl.report.tables import cell_text, is_known
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SCORE_LINES = (
-    ("recall", "recall", PALETTE[0], "solid"),
-    ("precision", "precision", COLOURS["all"], "dash"),
-    ("f1", "F1", PALETTE[1], "solid"),
-    ("balanced_accuracy", "balanced accuracy", PALETTE[2], "solid"),
+    ("recall", "recall", BLUE),
+    ("precision", "precision", PALETTE[3]),
+    ("f1", "F1", ORANGE),
+    ("balanced_accuracy", "balanced accuracy", GREEN),
 )
-ERRORS = (("r2", "R²", PALETTE[2]), ("mae", "MAE", PALETTE[0]), ("medae", "MedAE", PALETTE[1]))
+ERRORS = (("r2", "R²", GREEN, ""), ("mae", "MAE", BLUE, "/"), ("medae", "MedAE", ORANGE, "."))
 N_BINS = 10  # of a calibration curve
 
 
@@ -49,13 +50,13 @@ def feature_figure(found: OutlinkEvaluation, links: str) -> Figure:
     top = best(rows, "r2")
     title = f"{kind(links)}: the link change rate from what the first round shows"
     if top:
-        title = f"{kind(links)}: the link change rate is told best from {top['features']} (R² {top['r2']:.2f})"
+        title = f"{kind(links)}: {top['features']} predicts the link change rate best (R² {top['r2']:.2f})"
     figure = blank_figure(title, "", "score", height=420)
     groups = [
         [plotly_text(row["learner"]) for row in rows],
         [plotly_text(row["features"] if row["features"] != "none" else "nothing") for row in rows],
     ]
-    for score, name, colour in ERRORS:
+    for score, name, colour, pattern in ERRORS:
         figure.add_bar(
             x=groups,
             y=[row[score] for row in rows],
@@ -65,13 +66,13 @@ def feature_figure(found: OutlinkEvaluation, links: str) -> Figure:
             cliponaxis=False,
             textfont_size=10,
             name=name,
-            marker_color=colour,
+            marker={"color": colour, "pattern": {"shape": pattern}},
             hovertemplate="%{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
         )
     return (
         figure.update_layout(barmode="group", bargap=0.12)
-        .update_xaxes(dividercolor=COLOURS["all"], showgrid=False)
-        .update_yaxes(zeroline=True, zerolinecolor=COLOURS["all"])
+        .update_xaxes(dividercolor=GREY, showgrid=False)
+        .update_yaxes(zeroline=True, zerolinecolor=GREY)
     )
 
 
@@ -80,14 +81,13 @@ def history_figure(found: OutlinkEvaluation, links: str) -> Figure:
     rows = [row for row in history_rows(found) if row["links"] == links]
     steps = sorted((row for row in rows if row["learner"] != PREVIOUS), key=lambda row: row["history"])
     figure = blank_figure(_history_title(links, steps), "rounds of history", "score")
-    for score, name, colour, dash in SCORE_LINES:
+    for i, (score, name, colour) in enumerate(SCORE_LINES):
         figure.add_scatter(
             x=[row["history"] for row in steps],
             y=[row[score] for row in steps],
             customdata=[row["n_columns"] for row in steps],
             name=name,
-            mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 2},
+            **curve_style(i, colour=colour),
             hovertemplate="history %{x}, %{customdata} columns: %{y:.3f}<extra>%{fullData.name}</extra>",
         )
     previous = next((row["f1"] for row in rows if row["learner"] == PREVIOUS), None)
@@ -97,8 +97,7 @@ def history_figure(found: OutlinkEvaluation, links: str) -> Figure:
             x=[min(1, longest), longest],
             y=[previous, previous],
             name=f"{PREVIOUS}, F1",
-            mode="lines",
-            line={"color": COLOURS["all"], "dash": "dot", "width": 2},
+            **curve_style(len(SCORE_LINES), colour=GREY),
             hovertemplate="%{y:.3f}<extra>%{fullData.name}</extra>",
         )
     return figure.update_xaxes(dtick=1)
@@ -108,13 +107,13 @@ def _history_title(links: str, steps: Sequence[Row]) -> str:
     ends = [steps[0]["f1"], steps[-1]["f1"]] if len(steps) > 1 else []
     if not ends or not all(map(is_known, ends)):
         return f"{kind(links)}: whether there will be new ones, by rounds of history"
-    rounds = f"{steps[-1]['history']} round{'s' * (steps[-1]['history'] != 1)}"
+    rounds = count(steps[-1]["history"], "round")
     return f"{kind(links)}: F1 goes from {ends[0]:.2f} without history to {ends[1]:.2f} with {rounds}"
 
 
 def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: bool) -> Figure:
     """How much a score drops when features are shuffled, one box for each, the most important on top (LBLA Figs. 11, 13)."""
-    what = "features that go together, shuffled together" if grouped else "single features"
+    what = "correlated features, shuffled together" if grouped else "single features"
     title = f"{TARGETS.get(target, target).capitalize()}, {links} links: {what}"
     height = 120 + 38 * len(rows)
     figure = blank_figure(title, f"drop of {SCORE_OF.get(target, 'the score')}", "", height)
@@ -128,15 +127,15 @@ def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: 
             pointpos=0,
             jitter=0,
             width=0.55,
-            marker={"color": PALETTE[0], "size": 4},
-            line={"color": PALETTE[0], "width": 1.5},
+            marker={"color": BLUE, "size": 4},
+            line={"color": BLUE, "width": 1.5},
             fillcolor="rgba(47,111,181,0.18)",
             hovertemplate="%{x:.4f}<extra>%{fullData.name}</extra>",
             showlegend=False,
         )
     names = [folded(row["name"]) for row in rows]
     figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False)
-    return figure.add_vline(x=0, line={"color": COLOURS["all"], "width": 1, "dash": "dot"})
+    return figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
 
 
 def precision_figure(found: OutlinkEvaluation, links: str, truth: str) -> Figure:
@@ -148,15 +147,14 @@ def precision_figure(found: OutlinkEvaluation, links: str, truth: str) -> Figure
     title = f"{kind(links)}, {TARGETS.get(truth, truth)}"
     if top := best((row for row in rows if row["ranking"] not in marked), "area"):
         title += f": {label(top)} finds the top pages best (area {top['area']:.3f})"
-    figure = blank_figure(title, "top share of the pages, k", "of it found by the ranking's top k", height=560)
+    figure = blank_figure(title, "top share k of the pages", "share found in the ranking's top k", height=560)
     for row in rows:
         curve = _mean_curve(found, row)
         figure.add_scatter(
             x=np.linspace(0, 1, len(curve)),
             y=curve,
-            name=f"{plotly_text(label(row))}{MARK * (row['ranking'] in marked)}: {row['area']:.3f}",
-            mode="lines",
-            line=styles[row["ranking"]],
+            name=f"{plotly_text(label(row))}{MARK if row['ranking'] in marked else ''}: {row['area']:.3f}",
+            **styles[row["ranking"]],
             hovertemplate="top %{x:.0%}: %{y:.1%} found<extra>%{fullData.name}</extra>",
         )
     return _shares(figure, "random: 0.500", 1.0)
@@ -174,17 +172,17 @@ def _mean_curve(found: OutlinkEvaluation, row: Row) -> Floats:
 
 
 def _styles(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """A colour for every way to learn, kept in all figures; dashed for LBLA, dotted for baselines."""
+    """A colour for every way to learn, kept in all figures; a mark for every ranking; dashed for LBLA, dotted for baselines."""
     colours: dict[str, str] = {}
-    free = iter((*PALETTE, COLOURS["all"]) * 9)
+    free = iter((*PALETTE, GREY) * 9)
     styles = []
-    for row in rows:
+    for i, row in enumerate(rows):
         family = label(row).removesuffix("_LBLA")
         if family not in colours:
             colours[family] = next(free)
         is_lbla = label(row) != family
         dash = "dot" if row["ranking"] in BASELINES else "dash" if is_lbla else "solid"
-        styles.append({"color": colours[family], "dash": dash, "width": 2})
+        styles.append(curve_style(i, colour=colours[family], dash=dash))
     return styles
 
 
@@ -214,8 +212,7 @@ def calibration_figure(found: OutlinkEvaluation, links: str) -> Figure:
             y=pooled[:, 1],
             customdata=pooled[:, 2],
             name=plotly_text(learner),
-            mode="lines+markers",
-            line={"color": PALETTE[i % len(PALETTE)], "width": 2},
+            **curve_style(i),
             hovertemplate="predicted %{x:.1%}, observed %{y:.1%} of %{customdata:,} pages<extra>%{fullData.name}</extra>",
         )
     return _shares(figure, "perfect", min(1.0, 1.05 * highest))
@@ -234,7 +231,7 @@ def _pooled(bins: Sequence[Sequence[float]]) -> Floats:
 
 def _shares(figure: Figure, diagonal: str, highest: float) -> Figure:
     """Both axes as shares from 0 to the highest, with the diagonal."""
-    line = {"color": COLOURS["all"], "width": 1, "dash": "dash"}
+    line = {"color": GREY, "width": 1, "dash": "dash"}
     figure.add_scatter(x=[0, highest], y=[0, highest], name=diagonal, mode="lines", line=line, hoverinfo="skip")
     axis = {"tickformat": ".0%", "range": [-0.01 * highest, 1.01 * highest]}
     return figure.update_xaxes(**axis).update_yaxes(**axis)

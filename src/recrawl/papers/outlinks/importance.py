@@ -1,6 +1,6 @@
-"""Which features a model leans on: how much worse it gets on held-out pages once a feature is shuffled among them.
+"""Which features a model relies on: how much worse it gets on held-out pages once a feature is shuffled among them.
 
-Of two features that tell the same, a model needs only one, so alone neither looks important (LBLA section 5.3 warns of it).
+Of two features with the same information, a model needs only one, so alone neither looks important (LBLA section 5.3 warns of it).
 `correlated_groups` finds such features, and `permutation_importance` shuffles them together.
 """
 
@@ -21,8 +21,8 @@ from recrawl.core.arrays import Flags, Floats, Ints
 
 Array = NDArray[Any]
 
-_UNRELATED = 2.0  # the distance of features whose correlation is undefined: farther than any threshold asks for
-_ROUNDING = 1e-9  # how far apart two copies of a feature may seem
+_UNRELATED = 2.0  # the distance of features whose correlation is undefined: farther than any threshold
+_ROUNDING = 1e-9  # distance that rounding may put between two copies of a feature
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,14 @@ def permutation_importance(
 
     `score(truth, predicted)` is better when higher. The columns of a group keep their values together: all are taken from the
     same other row. Without `groups` every column is one, named by its number. Every group meets the same `n_repeats`
-    shuffles, so importances differ by the features, not by luck, and do not depend on which other groups are asked for.
-    Of more than `max_rows` rows, that many are drawn. `on_progress` is told the groups done and in all.
+    shuffles, so importances differ by the features, not by luck, and do not depend on the other groups.
+    Of more than `max_rows` rows, that many are drawn. `on_progress` is called with the number of groups done and of all.
 
     >>> X = np.random.default_rng(0).random((1000, 2))
     >>> accuracy = lambda truth, predicted: float((truth == predicted).mean())
-    >>> found = permutation_importance(lambda X: X[:, 1] > 0.5, X, X[:, 1] > 0.5, accuracy, {"noise": [0], "cause": [1]})
-    >>> [(importance.name, round(importance.mean, 1)) for importance in found]
+    >>> groups = {"noise": [0], "cause": [1]}
+    >>> importances = permutation_importance(lambda X: X[:, 1] > 0.5, X, X[:, 1] > 0.5, accuracy, groups)
+    >>> [(importance.name, round(importance.mean, 1)) for importance in importances]
     [('cause', 0.5), ('noise', 0.0)]
 
     References: Breiman (2001), Random forests; LBLA section 5.3.
@@ -68,7 +69,7 @@ def permutation_importance(
     shuffles = [rng.permutation(len(rows)) for _ in range(n_repeats)]
     groups = {str(column): [column] for column in range(shuffled.shape[1])} if groups is None else groups
     whole = score(truth, predict(shuffled)) if len(rows) else math.nan
-    found = []
+    importances = []
     for name, group in groups.items():
         columns = np.asarray(group, np.int64)
         kept, drops = shuffled[:, columns], [math.nan] * n_repeats
@@ -76,10 +77,10 @@ def permutation_importance(
             shuffled[:, columns] = kept[shuffle]
             drops[repeat] = whole - score(truth, predict(shuffled))
         shuffled[:, columns] = kept
-        found.append(_summary(name, drops))
+        importances.append(_summary(name, drops))
         if on_progress is not None:
-            on_progress(len(found), len(groups))
-    return sorted(found, key=lambda importance: (math.isnan(importance.mean), -importance.mean))
+            on_progress(len(importances), len(groups))
+    return sorted(importances, key=lambda importance: (math.isnan(importance.mean), -importance.mean))
 
 
 def correlated_groups(
@@ -90,10 +91,10 @@ def correlated_groups(
     max_rows: int = 20_000,
     seed: int = 0,
 ) -> dict[str, list[int]]:
-    """Columns of `X` that tell about the same, as groups for `permutation_importance`.
+    """Columns of `X` with about the same information, as groups for `permutation_importance`.
 
     Clusters by average linkage on 1 - |Spearman|: the members of two clusters that are joined correlate at least `threshold` on
-    average. Correlations are of the rows in which both columns are known. A column that does not vary stays alone.
+    average. Correlations are taken over the rows in which both columns are known. A column that does not vary stays alone.
 
     >>> X = np.array([[1.0, 10, 5], [2, 20, 9], [3, 30, 1], [4, 40, 7]])
     >>> correlated_groups(X, ["size", "words", "depth"])
@@ -137,7 +138,7 @@ def _distances(columns: Floats) -> Floats:
     """1 - |Spearman| of every two columns.
 
     Every column is ranked once, over the rows in which it is known, and ranks are correlated over the rows known in both: the
-    sums of all pairs are then five matrix products, where ranking anew for each pair would take a sort for each.
+    sums of all pairs are then five matrix products, where ranking again for each pair would take a sort for each.
     """
     known = ~np.isnan(columns)
     ranks = np.where(known, _ranks(columns, known), 0.0)

@@ -1,4 +1,4 @@
-"""How far each set of features carries: the papers' ladders for the link change rate (Figs. 9, 10) and for presence (Fig. 12)."""
+"""What sets of features contribute to the link change rate (LBLA Figs. 9, 10), and rounds of history to presence (Fig. 12)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FEATURE_SETS = {
 
 
 def feature_ladder(first: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
-    """The link change rate from what the first round shows, set by set, beside the baseline that always says 0.
+    """The link change rate from what the first round shows, set by set, beside a baseline that always predicts 0.
 
-    `first` is what was known before the second round, so that neither features nor related pages stem from the time in which
+    `first` is what was known before the second round, so that neither features nor related pages are from the time in which
     the rate is counted.
     """
     for links in settings.links:
@@ -59,30 +59,36 @@ def history_ladder(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[
             yield scored(task, baseline, settings, seed=seed, features="previous-count", history=1)
 
 
-def settings_task(known: FeatureInputs, target: Target, features: Features, settings: OutlinkSettings, seed: int) -> PredictionTask:
-    """The rows of the split that was asked for; see `split_of`."""
+def settings_task(
+    known: FeatureInputs, target: Target, features: Features, settings: OutlinkSettings, seed: int
+) -> PredictionTask:
+    """The rows to learn from and to predict, by the chosen split; see `split_of`."""
     if split_of(target, settings) == "time":
         return by_time(known, target, features, seed)
     return by_pages(known, target, features, seed)
 
 
 def split_of(target: Target, settings: OutlinkSettings) -> str:
-    """The split that was asked for; for the link change rate always unseen pages.
+    """The chosen split; for the link change rate always unseen pages.
 
-    Up to the round before the last a page's rate is nearly what it is up to the last: who learns from a page's own earlier rates
-    has been told.
+    Up to the round before the last, a page's rate is nearly what it is up to the last: a model that learns from a page's own
+    earlier rates has been given the answer.
     """
     return "pages" if target.kind == "rate" else settings.split
 
 
-def learnt(task: PredictionTask, learner: Learner, settings: OutlinkSettings, seed: int, history: int) -> ModelPredictions:
-    """The learner, tuned, taught and asked."""
+def learnt(
+    task: PredictionTask, learner: Learner, settings: OutlinkSettings, seed: int, history: int
+) -> ModelPredictions:
+    """The predictions of the learner, tuned and trained."""
     return fit_predict(tuned(learner, task, settings, history=history, seed=seed), task)
 
 
-def scored(task: PredictionTask, learner: Learner, settings: OutlinkSettings, *, seed: int, features: str, history: int) -> Row:
-    """One row: what was predicted from what and how, and how well."""
-    found = learnt(task, learner, settings, seed, history)
+def scored(
+    task: PredictionTask, learner: Learner, settings: OutlinkSettings, *, seed: int, features: str, history: int
+) -> Row:
+    """One row: what was predicted, from which features, by which learner, and how well."""
+    predictions = learnt(task, learner, settings, seed, history)
     return {
         "target": task.target.name,
         "links": task.target.links,
@@ -92,24 +98,25 @@ def scored(task: PredictionTask, learner: Learner, settings: OutlinkSettings, *,
         "seed": seed,
         "n_train": len(task.y_train),
         "n_test": len(task.y_test),
-        **scores(task.target.kind, task.y_test, found),
+        **scores(task.target.kind, task.y_test, predictions),
     }
 
 
-def scores(kind: str, truth: Any, found: ModelPredictions) -> dict[str, float]:
+def scores(kind: str, truth: Any, predictions: ModelPredictions) -> dict[str, float]:
     """The scores that fit a kind of target."""
     if kind == "presence":
-        known = metrics.classification_scores(truth, found.value)
-        if found.probability is not None:
-            known["log_loss"] = metrics.log_loss(truth, found.probability)
-            known["calibration_error"] = metrics.expected_calibration_error(truth, found.probability)
+        known = metrics.classification_scores(truth, predictions.value)
+        if predictions.probability is not None:
+            known["log_loss"] = metrics.log_loss(truth, predictions.probability)
+            known["calibration_error"] = metrics.expected_calibration_error(truth, predictions.probability)
         return known
-    known = metrics.regression_scores(truth, found.value) | {"spearman": metrics.spearman(truth, found.value)}
-    if found.distribution is not None:
-        known["log_likelihood"] = metrics.mean_log_likelihood(found.distribution, truth)
-    if kind == "number" and found.probability is not None:
-        known["log_loss"] = metrics.log_loss(truth > 0, found.probability)
+    known = metrics.regression_scores(truth, predictions.value)
+    known["spearman"] = metrics.spearman(truth, predictions.value)
+    if predictions.distribution is not None:
+        known["log_likelihood"] = metrics.mean_log_likelihood(predictions.distribution, truth)
+    if kind == "number" and predictions.probability is not None:
+        known["log_loss"] = metrics.log_loss(truth > 0, predictions.probability)
         known["calibration_error"] = metrics.expected_calibration_error(
-            (truth > 0).astype(np.float32), found.probability
+            (truth > 0).astype(np.float32), predictions.probability
         )
     return known

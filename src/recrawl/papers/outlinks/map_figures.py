@@ -1,4 +1,4 @@
-"""The evaluation as heat maps: features that go together, two features and the rate, rankings and truths.
+"""The evaluation as heat maps: correlations of features, the rate over two features, rankings and truths.
 
 References: LBLA (2022) Figs. 8 and 14, its preprint's Fig. 13.
 """
@@ -16,28 +16,28 @@ from recrawl.insight.targets import ALL as ALL_TARGETS
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.tables import BASELINES, MARK, TARGETS, apart, best, correlated_pairs, ranking_rows
-from recrawl.report.page import cell_text, is_known
-from recrawl.report.stats.figures import COLOURS, PALETTE, blank_figure, plotly_text
+from recrawl.report.figures import GREY, ORANGE, blank_figure, plotly_text
+from recrawl.report.tables import cell_text, is_known
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 PAPERS = {target.name: target.paper for target in ALL_TARGETS}  #: "link-change-rate" → "LCR"
-#: From against to with; blue and orange are told apart also by readers who do not see red and green.
+#: From negative to positive, in blue and orange, which readers with any kind of colour vision can distinguish.
 DIVERGING = ((0.0, "#c2610f"), (0.25, "#efb27d"), (0.5, "#f3f4f6"), (0.75, "#8fbce6"), (1.0, "#1f5a99"))
 SEQUENTIAL = ((0.0, "#eef4fa"), (0.5, "#8fbce6"), (1.0, "#1b4f8a"))
-RATES = "Cividis"  # a scale of the link change rate that can be read on a light and on a dark page
+RATES = "Cividis"  # for the link change rate: can be read on a light and on a dark page
 
 
 def correlation_figure(found: OutlinkEvaluation, row: Row) -> Figure:
     """Spearman's ρ in hundredths between every two static features, the lower triangle (LBLA Fig. 8).
 
-    Names stand above their rows, not beside them: on a telephone they would leave the cells no room.
+    Names are above their rows, not beside them: on a phone they would leave the cells no room.
     """
     names, rho = row["names"], row["spearman"]
     strongest = correlated_pairs(found)[:1]
-    title = "".join(f"“{first}” and “{second}” go together most (ρ {value:.2f})" for first, second, value in strongest)
-    figure = blank_figure(title or "Which features go together", "", "", height=140 + 38 * len(names))
+    title = "".join(f"“{first}” and “{second}” correlate most (ρ {value:.2f})" for first, second, value in strongest)
+    figure = blank_figure(title or "Which features correlate", "", "", height=140 + 38 * len(names))
     cells = _cells(rho, [[f"{plotly_text(first)}<br>{plotly_text(second)}" for second in names] for first in names])
     hundredths = [
         [f"{100 * value:z.0f}" if is_known(value) and i != j else "" for j, value in enumerate(line)]
@@ -62,7 +62,7 @@ def correlation_figure(found: OutlinkEvaluation, row: Row) -> Figure:
 
 
 def _cells(rho: Sequence[Sequence[float | None]], names: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Cells with their numbers in them; `names` are what the reader points at."""
+    """Cells with their numbers in them; `names` are shown under the pointer."""
     return {
         "text": [[cell_text(value, "z.2f") if is_known(value) else "" for value in line] for line in rho],
         "texttemplate": "%{text}",
@@ -82,7 +82,7 @@ def _named_cells(figure: Figure, columns: Sequence[str], rows: Sequence[str]) ->
 
 
 def map_figure(row: Row) -> Figure:
-    """Pages by two features and their true link change rate, and what a model of the two makes of it (LBLA preprint Fig. 13)."""
+    """Pages by two features and their true link change rate, and what a model of the two predicts (LBLA preprint Fig. 13)."""
     first, second = row["features"]
     title = f"{kind(row['links'])}: the link change rate by {first} and {second}"
     title += f" (MAE {row['mae']:.2f})" if is_known(row["mae"]) else ""
@@ -97,7 +97,7 @@ def map_figure(row: Row) -> Figure:
             "size": 6,
             "color": pages[:, 2],
             "coloraxis": "coloraxis",
-            "line": {"width": 0.7, "color": COLOURS["all"]},
+            "line": {"width": 0.7, "color": GREY},
         },
         customdata=pages[:, :2],
         hovertemplate="%{customdata[0]:,.4~g}; %{customdata[1]:,.4~g}: true rate %{marker.color:.2f}<extra></extra>",
@@ -129,7 +129,7 @@ def map_figure(row: Row) -> Figure:
 
 
 class Axis:
-    """Where values are drawn: in equal steps of log(1 + x) if the axis was made so, which keeps zeros in sight."""
+    """Where values are drawn: in equal steps of log(1 + x) if the given values have such steps, which keeps zeros in sight."""
 
     def __init__(self, values: Sequence[float]) -> None:
         given = np.asarray(values, np.float64)
@@ -138,7 +138,7 @@ class Axis:
         self.is_log = bool(len(steps) and self.values[0] >= 0 and steps[-1] > 1.5 * steps[0])
 
     def placed(self, values: Floats) -> Floats:
-        """The places of values on the axis."""
+        """The positions of values on the axis."""
         return np.log1p(np.maximum(values, 0)) if self.is_log else values
 
     def ticks(self) -> dict[str, Any]:
@@ -175,8 +175,8 @@ def ranking_figure(found: OutlinkEvaluation, links: str) -> Figure:
     )
     n_models = sum(name not in BASELINES for name, _ in rankings)
     if 0 < n_models < len(rankings):
-        figure.add_vline(x=n_models - 0.5, line={"color": PALETTE[1], "width": 3})
-    columns = [plotly_text(paper or name) + MARK * (name in apart(found)) for name, paper in rankings]
+        figure.add_vline(x=n_models - 0.5, line={"color": ORANGE, "width": 3})
+    columns = [plotly_text(paper or name) + (MARK if name in apart(found) else "") for name, paper in rankings]
     names = [folded(f"{TARGETS.get(truth, truth)} ({PAPERS.get(truth, '–')})", 14, 3) for truth in truths]
     figure = _named_cells(figure, columns, names)
     return figure.update_xaxes(tickangle=-90, tickfont_size=11).update_yaxes(tickfont_size=11)
@@ -185,7 +185,7 @@ def ranking_figure(found: OutlinkEvaluation, links: str) -> Figure:
 def _ranking_title(links: str, rows: Sequence[Row]) -> str:
     top = best((row for row in rows if row["truth"] == "new-link-count"), "spearman")
     if not top:
-        return f"{kind(links)}: how close each ranking comes to the truth"
+        return f"{kind(links)}: how close each ranking is to the truth"
     return f"{kind(links)}: {label(top)} orders pages best by their number of new links (ρ {top['spearman']:.2f})"
 
 
@@ -203,12 +203,12 @@ def label(row: Row) -> str:
 
 
 def kind(links: str) -> str:
-    """The links a figure is about, at the beginning of its title."""
+    """The kind of links, at the beginning of a figure's title."""
     return f"{links.capitalize()} links"
 
 
 def folded(text: str, width: int = 30, lines: int = 2) -> str:
-    """In lines that leave the figure room beside them."""
+    """A name in lines that leave the figure room beside them."""
     return "<br>".join(map(plotly_text, textwrap.wrap(text, width, max_lines=lines, placeholder=" …")))
 
 

@@ -1,31 +1,36 @@
-"""Which features go together, which matter, and how two of them shape the link change rate (Figs. 8, 11, 13; 003 Fig. 13)."""
+"""Which features correlate, which matter, and how two of them shape the link change rate.
+
+References: LBLA Figs. 8, 11 and 13; its preprint's Fig. 13.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from recrawl.core.arrays import Floats, Floats32
+from recrawl.core.arrays import Flags, Floats, Floats32
 from recrawl.insight.features import Feature, FeatureInputs, everything, static_network, static_page
 from recrawl.insight.targets import HasNewLinks, LinkChangeRate
 from recrawl.models import metrics
 from recrawl.models.learners import named
-from recrawl.papers.outlinks.importance import correlated_groups, permutation_importance
+from recrawl.papers.outlinks.importance import Array, correlated_groups, permutation_importance
 from recrawl.papers.outlinks.ladders import FEATURE_SETS, Row, learnt, settings_task
-from recrawl.papers.outlinks.protocol import by_pages, positive_probability
+from recrawl.papers.outlinks.protocol import PredictionTask, by_pages, positive_probability
 from recrawl.papers.outlinks.settings import OutlinkSettings
 
 MAX_PAGES = 50_000  #: rows that a correlation or an importance is measured on, at most
 GRID = 24  #: cells of a regression map in each direction
-PAIRS = ("content_bytes", "text_bytes", "n_internal", "text_quality")  #: the four that 003 Fig. 13 shows
+PAIRS = ("content_bytes", "text_bytes", "n_internal", "text_quality")  #: the four in Fig. 13 of the preprint
 
 
 def correlation_map(known: FeatureInputs) -> Row:
     """Spearman's ρ between all static features, PageRank included, in the last round but one (Fig. 8): the lower triangle.
 
-    Each two are compared on the pages of which both are known.
+    Two features are compared on the pages for which both are known.
     """
     features = static_page() + static_network(page_rank=True)
     rho = metrics.spearman_matrix(_some(known.matrix(features, known.panel.shape[1] - 1)))
@@ -38,7 +43,7 @@ def _some(x: Floats32) -> Floats32:
 
 
 def importances(first: FeatureInputs, known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
-    """Permutation importance on unseen pages, of single features and of groups that go together (Figs. 11 and 13).
+    """Permutation importance on unseen pages, of single features and of groups that correlate (Figs. 11 and 13).
 
     For the link change rate from what the first round shows, as in `ladders.feature_ladder`.
     """
@@ -46,56 +51,56 @@ def importances(first: FeatureInputs, known: FeatureInputs, settings: OutlinkSet
         seed = settings.seeds[0]
         rate = LinkChangeRate(links)
         task = by_pages(first, rate, FEATURE_SETS["SP+SN"], seed, features_of=1)
-        found = learnt(task, named("hist-gradient-boosting"), settings, seed, 0)
-        yield from _importance(
-            task.x_test, task.y_test, task.features, found.model.predict, _r2, rate.name, links, "SP+SN", seed
-        )
+        model = learnt(task, named("hist-gradient-boosting"), settings, seed, 0).model
+        yield from _importance(task, model.predict, _r2, "SP+SN", seed)
         presence = HasNewLinks(links)
         features = everything(settings.history, papers_rate=settings.papers_rate)
         task = settings_task(known, presence, features, settings, seed)
         model = learnt(task, named(settings.presence_learner), settings, seed, settings.history).model
-        yield from _importance(
-            task.x_test,
-            task.y_test,
-            features,
-            lambda x, model=model: positive_probability(model, x) >= 0.5,
-            _balanced,
-            presence.name,
-            links,
-            f"all, history {settings.history}",
-            seed,
-        )
+        name = f"all, history {settings.history}"
+        yield from _importance(task, partial(_has_new_links, model), _balanced, name, seed)
 
 
-def _r2(truth: Floats32, found: Floats32) -> float:
-    return metrics.regression_scores(truth, found)["r2"]
+def _has_new_links(model: Any, x: Floats32) -> Flags:
+    return positive_probability(model, x) >= 0.5
 
 
-def _balanced(truth: Floats32, found: Floats32) -> float:
-    return metrics.classification_scores(truth, found)["balanced_accuracy"]
+def _r2(truth: Array, predicted: Array) -> float:
+    return metrics.regression_scores(truth, predicted)["r2"]
 
 
-def _importance(x, truth, features, predict, score, target, links, name, seed) -> Iterator[Row]:  # type: ignore[no-untyped-def]
-    names = [feature.words for feature in features]
+def _balanced(truth: Array, predicted: Array) -> float:
+    return metrics.classification_scores(truth, predicted)["balanced_accuracy"]
+
+
+def _importance(
+    task: PredictionTask,
+    predict: Callable[[Array], Array],
+    score: Callable[[Array, Array], float],
+    features: str,
+    seed: int,
+) -> Iterator[Row]:
+    x, truth = task.x_test, task.y_test
+    names = [feature.words for feature in task.features]
     alone = {name: [i] for i, name in enumerate(names)}
     for grouped, groups in ((False, alone), (True, correlated_groups(x, names))):
         if grouped and len(groups) == len(names):
-            continue  # nothing goes together
-        for found in permutation_importance(predict, x, truth, score, groups, seed=seed, max_rows=20_000):
+            continue  # no features correlate
+        for importance in permutation_importance(predict, x, truth, score, groups, seed=seed, max_rows=20_000):
             yield {
-                "target": target,
-                "links": links,
-                "features": name,
+                "target": task.target.name,
+                "links": task.target.links,
+                "features": features,
                 "grouped": grouped,
-                "name": found.name,
-                "importance": found.mean,
-                "spread": found.spread,
-                "drops": list(found.drops),
+                "name": importance.name,
+                "importance": importance.mean,
+                "spread": importance.spread,
+                "drops": list(importance.drops),
             }
 
 
 def regression_maps(first: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
-    """The link change rate as a model of only two features of the first round sees it, over the range of both (003 Fig. 13)."""
+    """The link change rate as a model of only two features of the first round sees it, over their range (preprint Fig. 13)."""
     seed = settings.seeds[0]
     for links in settings.links:
         for pair in combinations(PAIRS, 2):
@@ -103,17 +108,17 @@ def regression_maps(first: FeatureInputs, settings: OutlinkSettings) -> Iterator
             task = by_pages(first, LinkChangeRate(links), features, seed, features_of=1)
             if any(len(np.unique(column[~np.isnan(column)])) < 2 for column in task.x_train.T):
                 continue  # a feature that is the same everywhere makes no map
-            found = learnt(task, named("hist-gradient-boosting"), settings, seed, 0)
+            predictions = learnt(task, named("hist-gradient-boosting"), settings, seed, 0)
             axes = [_axis(column) for column in task.x_train.T]
             grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.float32)
             shown = np.random.default_rng(seed).permutation(len(task.x_test))[:800]
             yield {
                 "links": links,
                 "features": [feature.words for feature in features],
-                "mae": metrics.regression_scores(task.y_test, found.value)["mae"],
+                "mae": metrics.regression_scores(task.y_test, predictions.value)["mae"],
                 "x": axes[0].tolist(),
                 "y": axes[1].tolist(),
-                "rate": found.model.predict(grid).reshape(len(axes[0]), len(axes[1])).tolist(),
+                "rate": predictions.model.predict(grid).reshape(len(axes[0]), len(axes[1])).tolist(),
                 "pages": np.column_stack([task.x_test, task.y_test])[shown].tolist(),
             }
 

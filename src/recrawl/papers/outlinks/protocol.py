@@ -1,4 +1,4 @@
-"""How a prediction is judged: which rows a model learns from, how it is tuned, and which rows it is tested on.
+"""How a prediction is tested: which rows a model learns from, how it is tuned, and which rows it is tested on.
 
 The papers (section 5.3) split the pages at random within one round. A crawler needs the other split as well: learn from the
 rounds up to now, predict the next one, for every page.
@@ -26,14 +26,14 @@ TEST_SHARE, TUNE_SHARE = 0.25, 1 / 3  #: of all pages; of those that are left
 
 @dataclass(frozen=True)
 class PageSplit:
-    """Rows to learn from and to be tested on; `tune` is the part of `train` that settings are chosen on."""
+    """Rows to train and to test on; `tune` is the part of `train` that settings are chosen on."""
 
     train: Ints
     tune: Ints
     test: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PredictionTask:
     """A target with the rows to learn it from and the rows to predict."""
 
@@ -71,7 +71,7 @@ def by_pages(
     """The papers' task: the last round, pages split at random.
 
     `features_of`: the round before which the features are known, if that is not the predicted one. The link change rate of static
-    features is learnt from what the first round shows, so that all of the rate lies in its future.
+    features is learnt from what the first round shows, so that all of the rate is in its future.
     """
     last = known.panel.shape[1] - 1
     truth = target.values(known.panel, last)
@@ -82,16 +82,25 @@ def by_pages(
             f"{len(pages):,} pages with a known {target.name} in round {last} are too few to learn and to test"
         )
     x, y = known.matrix(features, features_of or last)[pages], truth[pages]
-    rows = (x[split.train], y[split.train], x[split.tune], y[split.tune], x[split.test], y[split.test])
-    return PredictionTask(target, features, *rows, pages[split.test])
+    return PredictionTask(
+        target=target,
+        features=features,
+        x_train=x[split.train],
+        y_train=y[split.train],
+        x_tune=x[split.tune],
+        y_tune=y[split.tune],
+        x_test=x[split.test],
+        y_test=y[split.test],
+        test_pages=pages[split.test],
+    )
 
 
 def by_time(known: FeatureInputs, target: Target, features: Features, seed: int = 0) -> PredictionTask:
     """The crawler's task: learn from all rounds before the last, pooled, predict the last for every page.
 
-    Pooling several past rounds keeps a model from memorising the pages of a single one. OutlinkSettings are chosen on the newest
-    of them. Not for the link change rate: the pages' rates up to earlier rounds, which are most of the answer, would be among
-    what is learnt from.
+    Pooling several past rounds keeps a model from memorising the pages of a single one. Settings are chosen on the newest
+    of them. Not for the link change rate: the model would learn from the pages' rates up to earlier rounds, which are most of the
+    answer.
     """
     last = known.panel.shape[1] - 1
     if last < 2:
@@ -104,7 +113,17 @@ def by_time(known: FeatureInputs, target: Target, features: Features, seed: int 
     pages = np.flatnonzero(~np.isnan(truth))
     if not len(y) or not len(pages):
         raise NotEnoughData(f"no page with a known {target.name} in round {last}, or none before it")
-    return PredictionTask(target, features, x, y, newest_x, newest_y, known.matrix(features, last)[pages], truth[pages], pages)
+    return PredictionTask(
+        target=target,
+        features=features,
+        x_train=x,
+        y_train=y,
+        x_tune=newest_x,
+        y_tune=newest_y,
+        x_test=known.matrix(features, last)[pages],
+        y_test=truth[pages],
+        test_pages=pages,
+    )
 
 
 SCORING = {"rate": "r2", "number": "r2", "presence": "balanced_accuracy"}
@@ -130,11 +149,11 @@ def tuned(learner: Learner, task: PredictionTask, settings: OutlinkSettings, *, 
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """What a fitted model says of the test rows."""
+    """What a fitted model predicts for the test rows."""
 
     value: Floats32  # rate, class or expected number
-    probability: Floats32 | None  # of at least one new link, where the model tells
-    distribution: Any  # of the number, where the model tells
+    probability: Floats32 | None  # of at least one new link, where the model gives one
+    distribution: Any  # of the number, where the model gives one
     model: Any
 
 
@@ -145,7 +164,7 @@ def fit_predict(model: Any, task: PredictionTask) -> ModelPredictions:
 
 
 def predicted(model: Any, kind: str, x: Floats32) -> ModelPredictions:
-    """What a fitted model says of some rows."""
+    """What a fitted model predicts for some rows."""
     if kind == "presence":
         probability = positive_probability(model, x)
         return ModelPredictions((probability >= 0.5).astype(np.float32), probability, None, model)

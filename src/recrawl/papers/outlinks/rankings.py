@@ -1,4 +1,4 @@
-"""Which ranking of the pages comes closest to the truth: the papers' Fig. 14, Table 4 and Fig. 15, on either split."""
+"""Which ranking of the pages is closest to the truth: LBLA Fig. 14, Table 4 and Fig. 15, on either split."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from recrawl.insight.features import (
 from recrawl.insight.features.sets import related_rates
 from recrawl.insight.targets import HasNewLinks, LinkChangeRate, LinkKind, NewLinkCount, Target
 from recrawl.models import metrics
-from recrawl.models.answers import answer
 from recrawl.models.around import around
+from recrawl.models.estimates import estimate
 from recrawl.models.learners import LEARNERS, baseline_features, named
 from recrawl.papers.outlinks.ladders import Row, learnt, scores, settings_task, split_of
 from recrawl.papers.outlinks.protocol import ModelPredictions, PredictionTask
@@ -32,16 +32,16 @@ from recrawl.papers.outlinks.settings import OutlinkSettings
 
 @dataclass(frozen=True)
 class PageRanking:
-    """One way to rank pages: a learner of a target from some features; its probability instead of its value, if it says so."""
+    """One way to rank pages: by what a learner predicts of a target from some features."""
 
     name: str
     paper: str | None
     target: type[Target]
     learner: str
     features: str  # a name below
-    by_probability: bool = False
-    as_predicted: bool = False  # pages without a past are answered as `recrawl predict` does
-    quiet_tied: bool = False  # pages that were never seen to gain links are all equal, as they are for average-count
+    by_probability: bool = False  # by the probability of new links instead of the value
+    as_predicted: bool = False  # pages without a past are predicted as by `recrawl predict`
+    quiet_tied: bool = False  # pages that were never seen to gain links are equal, as for average-count
 
 
 RANKINGS = (
@@ -69,7 +69,7 @@ COUNT_LEARNERS = tuple(
 
 
 def features_of(ranking: PageRanking, links: LinkKind, settings: OutlinkSettings) -> Features:
-    """The columns of a ranking. The own past is left out for the link change rate, which it would give away."""
+    """The columns of a ranking; without the page's own past for the link change rate, which it would give away."""
     target = ranking.target(links)
     if ranking.features == "lbla":
         return look_back_look_around(target, settings.history, papers_rate=settings.papers_rate)
@@ -83,14 +83,16 @@ def features_of(ranking: PageRanking, links: LinkKind, settings: OutlinkSettings
 
 
 def all_features(settings: OutlinkSettings) -> Features:
-    """Whatever any ranking needs."""
+    """The features that any of the rankings needs."""
     return tuple({f for links in settings.links for ranking in RANKINGS for f in features_of(ranking, links, settings)})
 
 
-def rank(known: FeatureInputs, settings: OutlinkSettings, rankings: tuple[PageRanking, ...] = RANKINGS) -> Iterator[Row]:
+def rank(
+    known: FeatureInputs, settings: OutlinkSettings, rankings: tuple[PageRanking, ...] = RANKINGS
+) -> Iterator[Row]:
     """One row for every ranking, kind of links, truth and repetition; with the curve of Precision@k%.
 
-    In the split by time, rankings by the link change rate are the only ones that are tested on a quarter of the pages (`split_of`).
+    In the split by time, only rankings by the link change rate are tested on a quarter of the pages (`split_of`).
     """
     last = known.panel.shape[1] - 1
     for links in settings.links:
@@ -123,41 +125,41 @@ def _as_papers(ranking: PageRanking, value: Floats32) -> Floats32:
 def _ranked(
     known: FeatureInputs, settings: OutlinkSettings, rankings: tuple[PageRanking, ...], links: LinkKind, seed: int
 ) -> Iterator[tuple[PageRanking, Ints, Floats32]]:
-    taught: dict[tuple[Any, ...], tuple[PredictionTask, ModelPredictions]] = {}
+    trained: dict[tuple[Any, ...], tuple[PredictionTask, ModelPredictions]] = {}
     for ranking in rankings:
         key = (ranking.target, ranking.learner, ranking.features)
-        if key not in taught:
+        if key not in trained:
             task = settings_task(known, ranking.target(links), features_of(ranking, links, settings), settings, seed)
-            taught[key] = task, learnt(task, named(ranking.learner), settings, seed, settings.history)
-        task, found = taught[key]
-        yield ranking, task.test_pages, _value(known, ranking, task, found)
+            trained[key] = task, learnt(task, named(ranking.learner), settings, seed, settings.history)
+        task, predictions = trained[key]
+        yield ranking, task.test_pages, _value(known, ranking, task, predictions)
 
 
-def _value(known: FeatureInputs, ranking: PageRanking, task: PredictionTask, found: ModelPredictions) -> Floats32:
+def _value(known: FeatureInputs, ranking: PageRanking, task: PredictionTask, predictions: ModelPredictions) -> Floats32:
     """What pages are ranked by."""
     if ranking.as_predicted:
-        told = _as_predicted(known, task, found)
-        return np.where(_has_gained(known, task), told, 0).astype(np.float32) if ranking.quiet_tied else told
+        expected = _as_predicted(known, task, predictions)
+        return np.where(_has_gained(known, task), expected, 0).astype(np.float32) if ranking.quiet_tied else expected
     if ranking.by_probability:
-        assert found.probability is not None
-        return found.probability
-    return found.value
+        assert predictions.probability is not None
+        return predictions.probability
+    return predictions.value
 
 
 def _has_gained(known: FeatureInputs, task: PredictionTask) -> Flags:
-    """Whether each tested page was ever seen to gain links before the predicted round; also where nobody could have seen it."""
+    """Whether each tested page was ever seen to gain links before the predicted round; true also where that is not known."""
     mean = known.matrix((Feature(f"mean_{task.target.links}", lag=1),), known.panel.shape[1] - 1)[task.test_pages, 0]
     has_gained: Flags = mean != 0
     return has_gained
 
 
-def _as_predicted(known: FeatureInputs, task: PredictionTask, found: ModelPredictions) -> Floats32:
-    """The expected number of links as `recrawl predict` would tell it: by what is around a page, where it has no past."""
+def _as_predicted(known: FeatureInputs, task: PredictionTask, predictions: ModelPredictions) -> Floats32:
+    """The expected number of links as `recrawl predict` gives it: by what is around a page, where it has no past."""
     last = known.panel.shape[1] - 1
     near = around(known, task.target.links, last, (float(task.y_train.mean()), float((task.y_train > 0).mean())))
-    there = np.ones(known.panel.shape[0])  # all pages that are tested are: their links were seen in the last round
-    told = answer(found.model, known.matrix(task.features, last), near, there)
-    return told.expected[task.test_pages]
+    there = np.ones(known.panel.shape[0])  # all tested pages exist: their links were seen in the last round
+    answered = estimate(predictions.model, known.matrix(task.features, last), near, there)
+    return answered.expected[task.test_pages]
 
 
 def count_models(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
@@ -167,9 +169,9 @@ def count_models(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Ro
         for seed in settings.seeds:
             task = settings_task(known, target, default(target, settings.history), settings, seed)
             for learner in COUNT_LEARNERS:
-                found = learnt(task, learner, settings, seed, settings.history)
-                assert found.probability is not None
-                bins = metrics.calibration((task.y_test > 0).astype(np.float32), found.probability)
+                predictions = learnt(task, learner, settings, seed, settings.history)
+                assert predictions.probability is not None
+                bins = metrics.calibration((task.y_test > 0).astype(np.float32), predictions.probability)
                 yield {
                     "target": target.name,
                     "links": links,
@@ -178,12 +180,12 @@ def count_models(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Ro
                     "split": settings.split,
                     "seed": seed,
                     "n_test": len(task.y_test),
-                    **scores("number", task.y_test, found),
-                    "covered_80": _covered(found.distribution, task.y_test),
+                    **scores("number", task.y_test, predictions),
+                    "covered_80": _covered(predictions.distribution, task.y_test),
                     "calibration": [(b.predicted, b.observed, b.count) for b in bins],
                 }
 
 
 def _covered(distribution: Any, truth: Floats32) -> float:
-    """The share of rows whose number lies between the 10% and the 90% quantile."""
+    """The share of rows whose number is between the 10% and the 90% quantile."""
     return float(np.mean((truth >= distribution.quantile(0.1)) & (truth <= distribution.quantile(0.9))))

@@ -1,4 +1,4 @@
-"""What `recrawl evaluate` is asked to do."""
+"""The settings of `recrawl evaluate --method outlinks`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class OutlinkSettings:
     split: str = "pages"  # "pages": the papers' split; "time": learn from past rounds, predict the last
     seeds: tuple[int, ...] = (0, 1, 2)  # repetitions
     quick: bool = False  # the papers' tuned settings instead of cross-validation
-    folds: int = 5  # of the cross-validation; the papers do not say, the authors' program has 5
+    folds: int = 5  # of the cross-validation; as in the authors' program, the papers do not say
     papers_rate: bool = False  # rates of related pages that include the predicted round, as in the papers
     history: int = MAX_HISTORY
-    trees: int | None = None  # at most so many trees or iterations, to look quickly
+    trees: int | None = None  # greatest number of trees or iterations, for a quick look
     presence_learner: str = "extra-trees"
     n_jobs: int = 2  # cores
 
     def histories(self, n_rounds: int) -> range:
-        """The history sizes to try: as many rounds as there are before the first one that is learnt from."""
+        """The history sizes to try: up to the number of rounds before the first one that is learnt from."""
         return range(min(self.history, max(n_rounds - 2, 0)) + 1)
 
     def with_trees(self, model: Any) -> Any:
-        """The model with no more trees than asked for."""
+        """The model with at most `trees` trees."""
         sizes = {name: value for name, value in model.get_params().items() if is_size(name) and isinstance(value, int)}
         return model.set_params(**{name: self._at_most(value) for name, value in sizes.items()})
 
     def grid_with_trees(self, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """The grid without models that have more trees than asked for."""
+        """The grid with at most `trees` trees."""
         return {
             name: sorted({self._at_most(value) for value in values}) if is_size(name) else values
             for name, values in grid.items()

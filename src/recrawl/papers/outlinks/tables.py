@@ -1,18 +1,15 @@
-"""The evaluation of new-outlink prediction as tables: neutral ones that a page can hold, and the same for the terminal."""
+"""The evaluation of new-outlink prediction as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from recrawl.core.words import count
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.rankings import RANKINGS
-from recrawl.report.page import Cell, Table, is_known
-from recrawl.report.stats.tables import rich_table
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+from recrawl.report.tables import Cell, Choose, Table, is_known, with_best
 
 TOP = 10  #: features and pairs that are shown
 NEGLIGIBLE = 5e-5  #: a drop that reads as 0
@@ -24,7 +21,7 @@ TARGETS = {
     "has-new-links": "presence of new links",
     "new-link-count": "number of new links",
 }
-SCORE_OF = {"link-change-rate": "R²", "has-new-links": "balanced accuracy"}  #: what an importance is a drop of
+SCORE_OF = {"link-change-rate": "R²", "has-new-links": "balanced accuracy"}  #: whose drop is the importance
 _SHORT = {"internal": "int.", "external": "ext.", "all": "all"}
 #: The columns of the rankings: name, truth and score.
 _RANKED = (
@@ -38,20 +35,21 @@ RANKED = (
     "Precision@k% for the number"
 )
 MARK = " †"  #: of a ranking that was tested on other pages
-MARKED = "†: on the quarter of the pages that it has not learnt from; not to be compared to the last digit"
+BASELINE = " (baseline)"  #: of a ranking that no model has learnt
+MARKED = "†: tested on the quarter of the pages that it has not learnt from; compare with care"
 _CLASSIFIED = {"precision": "precision", "recall": "recall", "f1": "F1", "balanced_accuracy": "balanced accuracy"}
 
 
 def scope(found: OutlinkEvaluation) -> str:
     """What the evaluation was measured on, and how."""
     split = (
-        "models learn from the rounds before it and are tested on all pages (the link change rate: on a quarter of them, "
-        "which it has not learnt from)"
+        "models learn from the rounds before it and are tested on all pages (for the link change rate: on a quarter of them, "
+        "which they have not learnt from)"
         if found.settings.split == "time"
         else "models learn from three quarters of the pages and are tested on the others"
     )
     return (
-        f"{found.n_pages:,} pages in {found.n_rounds} rounds; predicted is the round that ends "
+        f"{count(found.n_pages, 'page')} in {count(found.n_rounds, 'round')}; predicted is the round that ends at "
         f"{found.predicted.replace('T', ' ')} UTC, and {split}. Related pages: {found.related}."
     )
 
@@ -79,8 +77,8 @@ def ranking_rows(found: OutlinkEvaluation) -> list[Row]:
 
 def apart(found: OutlinkEvaluation) -> frozenset[str]:
     """Rankings that were not tested on the pages of all others: those that learn the link change rate, in the split by time."""
-    asked = found.settings.split
-    return frozenset(row["ranking"] for row in found.rows.get("rankings", []) if row.get("split", asked) != asked)
+    split = found.settings.split
+    return frozenset(row["ranking"] for row in found.rows.get("rankings", []) if row.get("split", split) != split)
 
 
 def count_rows(found: OutlinkEvaluation) -> list[Row]:
@@ -91,11 +89,12 @@ def count_rows(found: OutlinkEvaluation) -> list[Row]:
 
 def importance_rows(found: OutlinkEvaluation) -> dict[tuple[str, str], tuple[list[Row], list[Row]]]:
     """(target, links) → the most important features, and the most important groups; none that changes nothing."""
-    parted: dict[tuple[str, str], tuple[list[Row], list[Row]]] = {}
+    by_target: dict[tuple[str, str], tuple[list[Row], list[Row]]] = {}
     for row in found.rows.get("importance", []):
         if is_known(row["importance"]) and row["importance"] > NEGLIGIBLE:
-            parted.setdefault((row["target"], row["links"]), ([], []))[bool(row["grouped"])].append(row)
-    return {key: (_most(single), _most(groups)) for key, (single, groups) in parted.items()}
+            single, groups = by_target.setdefault((row["target"], row["links"]), ([], []))
+            (groups if row["grouped"] else single).append(row)
+    return {key: (_most(single), _most(groups)) for key, (single, groups) in by_target.items()}
 
 
 def _most(rows: list[Row]) -> list[Row]:
@@ -103,7 +102,7 @@ def _most(rows: list[Row]) -> list[Row]:
 
 
 def correlated_pairs(found: OutlinkEvaluation) -> list[tuple[str, str, float]]:
-    """Every two features and how they go together, the strongest first, whatever the sign."""
+    """Every two features and their correlation, the strongest first, whatever the sign."""
     pairs = [
         (names[j], names[i], rho)
         for row in found.rows.get("correlation", [])
@@ -119,7 +118,8 @@ def feature_table(found: OutlinkEvaluation) -> Table:
     """How well the link change rate is predicted from each feature set (LBLA Figs. 9 and 10)."""
     header = ("links", "features", "learner", "R²", "MAE", "MedAE")
     keys = ("links", "features", "learner", "r2", "mae", "medae")
-    return Table(header, _cells(feature_rows(found), keys), dict.fromkeys(header[3:], ".3f"))
+    table = Table(header, _cells(feature_rows(found), keys), dict.fromkeys(header[3:], ".3f"))
+    return replace(_best_by_block(table, {"R²": max, "MAE": min}), note=how_tested(found, "features"))
 
 
 def history_table(found: OutlinkEvaluation) -> Table:
@@ -129,27 +129,46 @@ def history_table(found: OutlinkEvaluation) -> Table:
         [row["links"], _past(row), row["n_columns"], *(row[score] for score in _CLASSIFIED)]
         for row in history_rows(found)
     ]
-    return Table(header, rows, dict.fromkeys(header[3:], ".3f"))
+    table = Table(header, rows, dict.fromkeys(header[3:], ".3f"))
+    best = dict.fromkeys(_CLASSIFIED.values(), max)
+    return replace(_best_by_block(table, best), note=how_tested(found, "history"))
 
 
 def _past(row: Row) -> str:
     if row["learner"] == PREVIOUS:
         return PREVIOUS
-    return f"{row['history']} round{'s' * (row['history'] != 1)}" if row["history"] else "none"
+    return count(row["history"], "round") if row["history"] else "none"
 
 
-def importance_table(single: Sequence[Row], groups: Sequence[Row]) -> Table:
-    """The most important features of a target, and the most important groups of features that go together."""
-    rows = [
-        [how, row["name"], row["importance"], row["spread"]]
-        for how, found in (("alone", single), ("together", groups))
-        for row in found
+def importance_tables(found: OutlinkEvaluation) -> list[Table]:
+    """For each target and kind of links, the most important features and groups of features that correlate."""
+    return [
+        _importance_table(target, links, single, groups)
+        for (target, links), (single, groups) in importance_rows(found).items()
     ]
-    return Table(("shuffled", "feature", "drop", "spread"), rows, {"drop": ".4f", "spread": ".4f"})
+
+
+def _importance_table(target: str, links: str, single: Sequence[Row], groups: Sequence[Row]) -> Table:
+    rows: list[list[Cell]] = [
+        [how, row["name"], row["importance"], row["spread"]]
+        for how, features in (("alone", single), ("together", groups))
+        for row in features
+    ]
+    title = f"Most important features for the {TARGETS.get(target, target)} ({links} links)"
+    note = (
+        f"Drop: {SCORE_OF.get(target, 'score')} lost when the feature is shuffled among unseen pages, alone or "
+        "together with those that it correlates with."
+    )
+    header, formats = ("shuffled", "feature", "drop", "spread"), {"drop": ".4f", "spread": ".4f"}
+    rules = {len(single) - 1} if single and groups else ()
+    return Table(header, rows, formats, title=title, note=note, rules=rules)
 
 
 def ranking_table(found: OutlinkEvaluation, kinds: Sequence[str]) -> Table:
-    """Every ranking against every truth (LBLA Fig. 14), and its area under Precision@k% for the number (Fig. 15)."""
+    """Every ranking against every truth (LBLA Fig. 14), and its area under Precision@k% for the number (Fig. 15).
+
+    The best of every column is bold; rankings with a `MARK` do not compete.
+    """
     rows = ranking_rows(found)
     known = {(row["ranking"], row["links"], row["truth"]): row for row in rows}
     columns = {
@@ -158,13 +177,24 @@ def ranking_table(found: OutlinkEvaluation, kinds: Sequence[str]) -> Table:
     marked = apart(found)
     cells: list[list[Cell]] = [
         [
-            name + " (baseline)" * (name in BASELINES) + MARK * (name in marked),
+            _ranking_name(name, name in marked),
             paper or "",
             *(_score(known, name, *key) for key in columns.values()),
         ]
         for name, paper in dict.fromkeys((row["ranking"], row["paper"]) for row in rows)
     ]
-    return Table(("ranking", "paper", *columns), cells, dict.fromkeys(columns, ".3f"))
+    table = Table(("ranking", "paper", *columns), cells, dict.fromkeys(columns, ".3f"))
+    competing = [i for i, row in enumerate(cells) if not str(row[0]).endswith(MARK)]
+    n_models = sum(not str(row[0]).endswith(BASELINE) for row in cells)
+    return replace(
+        with_best(table, dict.fromkeys(columns, max), competing),
+        note=f"{ranking_note(found)} Best in bold.",
+        rules={n_models - 1} if 0 < n_models < len(cells) else (),
+    )
+
+
+def _ranking_name(name: str, is_marked: bool) -> str:
+    return name + (BASELINE if name in BASELINES else "") + (MARK if is_marked else "")
 
 
 def _score(known: Mapping[tuple[str, str, str], Row], name: str, links: str, truth: str, score: str) -> Cell:
@@ -177,19 +207,21 @@ def count_table(found: OutlinkEvaluation) -> Table:
     header = ("links", "learner", "log-likelihood", "in 80% interval", "calibration error", "MAE", "Spearman")
     keys = ("links", "learner", "log_likelihood", "covered_80", "calibration_error", "mae", "spearman")
     formats = dict.fromkeys(header[2:], ".3f") | {"in 80% interval": ".1%"}
-    return Table(header, _cells(count_rows(found), keys), formats)
+    best: dict[str, Choose] = {"log-likelihood": max, "calibration error": min, "MAE": min, "Spearman": max}
+    table = _best_by_block(Table(header, _cells(count_rows(found), keys), formats), best)
+    return replace(table, note=how_tested(found, "counts"))
 
 
 def correlation_table(found: OutlinkEvaluation) -> Table:
-    """The features that go together most (LBLA Fig. 8)."""
+    """The features that correlate most (LBLA Fig. 8)."""
     rows: list[list[Cell]] = [[*pair] for pair in correlated_pairs(found)[:TOP]]
-    return Table(("feature", "goes with", "ρ"), rows, {"ρ": "+.2f"})
+    return Table(("feature", "correlates with", "ρ"), rows, {"ρ": "+.2f"})
 
 
 def map_table(found: OutlinkEvaluation) -> Table:
-    """How far the link change rate is told by two features alone (LBLA preprint Fig. 13)."""
+    """How well two features alone predict the link change rate (LBLA preprint Fig. 13)."""
     rows = [[row["links"], *row["features"], row["mae"]] for row in found.rows.get("maps", [])]
-    return Table(("links", "feature", "and", "MAE"), rows, {"MAE": ".3f"})
+    return _best_by_block(Table(("links", "feature", "and", "MAE"), rows, {"MAE": ".3f"}), {"MAE": min})
 
 
 def _cells(rows: Iterable[Row], keys: Sequence[str]) -> list[list[Cell]]:
@@ -202,7 +234,7 @@ def kinds(found: OutlinkEvaluation, part: str) -> list[str]:
 
 
 def how_tested(found: OutlinkEvaluation, part: str) -> str:
-    """How many pages stand behind the scores of a part, and how often they were measured."""
+    """How many pages the scores of a part are measured on, and how often."""
     rows = found.rows.get(part, [])
     n_test = max((row.get("n_test") or 0 for row in rows), default=0)
     n_seeds = len({row.get("seed") for row in rows})
@@ -210,107 +242,15 @@ def how_tested(found: OutlinkEvaluation, part: str) -> str:
     return f"{of} on {n_test:,} pages{' each' if n_seeds > 1 else ''}." if n_test else ""
 
 
-def tables(found: OutlinkEvaluation) -> list[RichTable]:
-    """All tables for the terminal; a part that was not run, or found nothing, has none."""
-    shown = (table for part, make in ALL if found.rows.get(part) for table in make(found))
-    return [table for table in shown if table.row_count]
-
-
-def _features(found: OutlinkEvaluation) -> list[RichTable]:
-    title, note = "The link change rate, by what is known of a page", how_tested(found, "features")
-    return [_marked(title, feature_table(found), note, {"R²": max, "MAE": min})]
-
-
-def _history(found: OutlinkEvaluation) -> list[RichTable]:
-    title, note = "Whether a page will have new links, by rounds of history", how_tested(found, "history")
-    return [_marked(title, history_table(found), note, dict.fromkeys(_CLASSIFIED.values(), max))]
-
-
-def _importances(found: OutlinkEvaluation) -> list[RichTable]:
-    return [
-        _marked(
-            f"What tells the {TARGETS.get(target, target)} ({links} links)",
-            importance_table(single, groups),
-            f"Drop: {SCORE_OF.get(target, 'score')} lost when the feature is shuffled among unseen pages, alone or "
-            "together with those it correlates with.",
-            {},
-        )
-        for (target, links), (single, groups) in importance_rows(found).items()
-    ]
-
-
-def _rankings(found: OutlinkEvaluation) -> list[RichTable]:
-    table = ranking_table(found, kinds(found, "rankings"))
-    n_models = sum(not str(row[0]).endswith(" (baseline)") for row in table.rows)
-    wanted = dict.fromkeys(table.header[2:], max)
-    return [_marked("Rankings of the pages", table, f"{ranking_note(found)} Best in bold.", wanted, parted_at=n_models)]
-
-
 def ranking_note(found: OutlinkEvaluation) -> str:
     """What the columns of the rankings are, and what they were measured on."""
     return " ".join(filter(None, (f"{RANKED}.", how_tested(found, "rankings"), f"{MARKED}." if apart(found) else "")))
 
 
-def _counts(found: OutlinkEvaluation) -> list[RichTable]:
-    title, note = "Models of the number of new links", how_tested(found, "counts")
-    wanted = {"log-likelihood": max, "calibration error": min, "MAE": min, "Spearman": max}
-    return [_marked(title, count_table(found), note, wanted)]
-
-
-def _correlations(found: OutlinkEvaluation) -> list[RichTable]:
-    return [rich_table("Features that go together (Spearman's ρ, the strongest)", correlation_table(found), "")]
-
-
-def _maps(found: OutlinkEvaluation) -> list[RichTable]:
-    return [_marked("The link change rate from two features alone", map_table(found), "", {"MAE": min})]
-
-
-#: Part of the evaluation and its tables, in the order they are shown.
-ALL: tuple[tuple[str, Callable[[OutlinkEvaluation], list[RichTable]]], ...] = (
-    ("features", _features),
-    ("history", _history),
-    ("importance", _importances),
-    ("rankings", _rankings),
-    ("counts", _counts),
-    ("correlation", _correlations),
-    ("maps", _maps),
-)
-
-
-def _marked(
-    title: str,
-    table: Table,
-    note: str,
-    wanted: Mapping[str, Callable[[Iterable[float]], float]],
-    parted_at: int | None = None,
-) -> RichTable:
-    """The table for the terminal with a line between its blocks and the best of every wanted column in bold.
-
-    A block is what has the same first cell, in which the best is sought; or `parted_at` parts the table after so many rows, and
-    the best is sought in all of it. What has a `MARK` does not compete.
-    """
-    shown, n = rich_table(title, table, note), len(table.rows)
-    starts = [i for i in range(n) if i == 0 or (parted_at is None and table.rows[i][0] != table.rows[i - 1][0])]
-    blocks = [range(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
-    for end in [*starts[1:], parted_at or 0]:
-        if 0 < end < n:
-            shown.rows[end - 1].end_section = True
-    for column, choose in wanted.items():
-        for block in blocks:
-            _embolden(shown, table, table.header.index(column), block, choose)
-    return shown
-
-
-def _embolden(
-    shown: RichTable, table: Table, column: int, rows: range, choose: Callable[[Iterable[float]], float]
-) -> None:
-    """Set the best in bold, and whatever reads the same."""
-    values: dict[int, Any] = {i: table.rows[i][column] for i in rows if is_known(table.rows[i][column])}
-    values = {i: value for i, value in values.items() if not str(table.rows[i][0]).endswith(MARK)}
-    if len(values) < 2:
-        return
-    texts, cells = table.texts(), list(shown.columns[column].cells)
-    top = next(i for i in values if values[i] == choose(values.values()))
-    for i in values:
-        if texts[i][column] == texts[top][column]:
-            cells[i].stylize("bold")  # type: ignore[union-attr]
+def _best_by_block(table: Table, best: Mapping[str, Choose]) -> Table:
+    """The table with a line after every block of rows with the same first cell, and the best of each block in bold."""
+    n = len(table.rows)
+    starts = [i for i in range(n) if i == 0 or table.rows[i][0] != table.rows[i - 1][0]]
+    for start, end in zip(starts, [*starts[1:], n], strict=True):
+        table = with_best(table, best, range(start, end))
+    return replace(table, rules={start - 1 for start in starts[1:]})

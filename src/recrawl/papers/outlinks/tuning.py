@@ -1,9 +1,9 @@
 """The best settings of a learner by cross-validation over a grid, with no tree grown twice.
 
 A model of 200 trees is the first 200 of one with 500: boosting grows them one after the other, and a forest draws their seeds in
-order. So only the largest size of a grid is taught, for every other setting and fold, and the smaller ones are read off it: the
-papers' four sizes cost one. Fits run side by side, each on one core, because threads within a fit of a few hundred rows wait for
-each other most of the time.
+order. So only the largest size of a grid is trained, for every other setting and fold, and the smaller ones are read off it: the
+papers' four sizes cost as much as one. Fits run in parallel, each on one core, because threads within a fit of a few hundred rows
+wait for each other most of the time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _can_be_cut(estimator: Any) -> bool:
 
 
 def first_trees(model: Any, n: int) -> Any:
-    """A taught model as it was with its first n trees; the wrapper around one, with it."""
+    """A trained model as it was with its first n trees; also inside a wrapper."""
     cut = copy(model)
     if isinstance(model, _BOOSTED):
         cut._predictors = model._predictors[:n]

@@ -88,8 +88,9 @@ def evaluate_updates(
         evaluation.rows["rankings"] += counts.ranking_rows(weeks)
     if not evaluation.rows["scores"]:
         raise NotEnoughData(
-            f"no moment between {evaluation.first} and {evaluation.last} has {weeks_text(min(settings.windows))} of captures before "
-            f"it and {duration(24 * _days(settings.ahead))} after it; use shorter --windows or --ahead, or another --from and --until"
+            f"no moment between {evaluation.first} and {evaluation.last} has {weeks_text(min(settings.windows))} of captures "
+            f"before it and {duration(24 * _days(settings.ahead))} after it; use shorter --windows or --ahead, or another --from "
+            "and --until"
         )
     on_step("the laws of updates")
     evaluation.rows |= laws(captures.between(*_period(captures, settings)), settings.estimator)

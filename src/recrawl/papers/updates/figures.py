@@ -79,7 +79,9 @@ def ranking_figure(found: UpdateEvaluation) -> Figure:
 def rate_figure(found: UpdateEvaluation, row: Row) -> Figure:
     """How 1/λ is distributed, with the log-normal law (HACS Fig. 4)."""
     unit, per_day = time_unit([row["median_days"]])
-    title = f"Half of the {subject(found)} with updates have one every {duration(24 * row['median_days'])} or more often"
+    title = (
+        f"Half of the {subject(found)} with updates have one every {duration(24 * row['median_days'])} or more often"
+    )
     figure = blank_figure(title, f"1/λ: {unit} between updates", f"share of {subject(found)} with updates")
     edges = [per_day * edge for edge in row["edges"]]
     middles = [(low * high) ** 0.5 for low, high in pairwise(edges)]

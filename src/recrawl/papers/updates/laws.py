@@ -123,7 +123,9 @@ def _interpolated(captures: Captures, estimator: str) -> tuple[Floats, Ints, Flo
     mean_days = np.divide(1, rate, out=np.full(len(rate), np.inf), where=rate > 0)
     page = np.repeat(np.arange(len(start) - 1), np.diff(start))
     is_first = np.diff(page, prepend=-1) > 0
-    stretch = np.cumsum(is_first | (changed == UNDEFINED))  # no time is counted across a capture that cannot be compared
+    stretch = np.cumsum(
+        is_first | (changed == UNDEFINED)
+    )  # no time is counted across a capture that cannot be compared
     updates = np.flatnonzero((changed == NEW) & ~is_first)
     days = np.diff(update_times(start, at, changed)[updates]) / US_PER_DAY
     together = np.diff(stretch[updates]) == 0

@@ -50,8 +50,9 @@ def scope(found: UpdateEvaluation) -> str:
     return (
         f"{found.n_pages:,} {subject(found)} with {found.n_captures:,} {captures} from {found.first[:10]} to {found.last[:10]}, "
         f"of which {found.n_updates:,} show links never before on the page. Rates by {settings.estimator} from "
-        f"{settings.updates} updates; pages are chosen that have an update within {duration(settings.ahead.total_seconds() / 3600)} "
-        "with probability θ or more. Nothing chosen at a reference time depends on a later visit."
+        f"{settings.updates} updates; chosen are pages that have an update within "
+        f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
+        "Nothing chosen at a reference time depends on a later visit."
     )
 
 
@@ -77,8 +78,8 @@ def _best(found: UpdateEvaluation, ours: Row) -> str:
         for policy in ("random", "brute-force")
     )
     return (
-        f"With {weeks_text(ours['weeks'])} of history and θ {ours['theta']:g}, {percent(ours['recall'])} of the updates are found with "
-        f"{percent(ours['chosen_rate'])} of the fetches; {percent(ours['precision'] or 0)} of these fetches find one (F1 "
+        f"With {weeks_text(ours['weeks'])} of history and θ {ours['theta']:g}, {percent(ours['recall'])} of the updates are found "
+        f"with {percent(ours['chosen_rate'])} of the fetches; {percent(ours['precision'] or 0)} of these fetches find one (F1 "
         f"{ours['f1']:.3f}). As many fetches at random find {percent(random['recall'])} (F1 {random['f1']:.3f}), fetching "
         f"everything has F1 {brute['f1']:.3f}."
     )
@@ -86,8 +87,9 @@ def _best(found: UpdateEvaluation, ours: Row) -> str:
 
 def _poisson_text(found: UpdateEvaluation) -> str:
     text = (
-        f"Among {subject(found)} with about the same 1/λ̃, how the times between two updates are distributed, beside the exponential "
-        "law of a Poisson process (HACS Fig. 6). The paper looks at 35 and 70 days; where there are too few with such rates, the "
+        f"Among {subject(found)} with about the same 1/λ̃, how the times between two updates are distributed, beside the "
+        "exponential law of a Poisson process (HACS Fig. 6). The paper looks at 35 and 70 days; where there are too few with such "
+        "rates, the "
         "times are split into thirds. The dotted line is at 1/λ̃."
     )
     return text if found.rows["poisson"] else f"{text}\n\nThere are too few updates to say."
@@ -108,7 +110,7 @@ PARTS: tuple[ReportPart[UpdateEvaluation], ...] = (
             "probability 0.\n\n"
             "Micro counts all reference times together. Macro is a mean over reference times: of precision over those at which "
             "something was chosen, of recall over those at which something was updated, of F1 over those with either. The "
-            "threshold is picked with the same outcomes that it is scored by, as in the paper, so the best F1 is a little flattered."
+            "threshold is picked with the same outcomes that it is scored by, as in the paper, so the best F1 is a little high."
         ),
         figures=lambda found: [figures.window_figure(found)],
         tables=lambda found: [tables.best_table(found, average) for average in AVERAGES],

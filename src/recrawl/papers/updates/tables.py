@@ -6,7 +6,7 @@ from typing import Any
 
 from recrawl.core.words import duration
 from recrawl.papers.updates.evaluation import Row, UpdateEvaluation
-from recrawl.papers.updates.scores import AVERAGES, RANKINGS
+from recrawl.papers.updates.scores import RANKINGS
 from recrawl.report.tables import Cell, Table
 
 POLICIES = ("history-aware", "random", "brute-force")
@@ -58,7 +58,9 @@ def ranking_table(found: UpdateEvaluation) -> Table:
         precisions = [known[name]["weighted_precision"] for name in RANKINGS]
         rows.append([weeks, *precisions, known[RANKINGS[0]]["n_times"]])
     formats = {"weeks": "g"} | dict.fromkeys(RANKINGS, ".3f")
-    return Table(("weeks", *RANKINGS, "times"), rows, formats, title="Weighted P@K of rankings, mean over reference times")
+    return Table(
+        ("weeks", *RANKINGS, "times"), rows, formats, title="Weighted P@K of rankings, mean over reference times"
+    )
 
 
 def rate_table(found: UpdateEvaluation) -> Table:

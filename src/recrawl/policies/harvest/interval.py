@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import betainc, nbdtrik
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.models.distributions import NegativeBinomial
 from recrawl.policies.choice import LEVEL
 from recrawl.policies.harvest.chances import Chances
 
@@ -19,31 +17,6 @@ N_KINDS, KIND = 6, 3.0  #: of visits by how many links are expected if any, each
 PSEUDO_VISITS = 5.0  #: that are taken to have brought as many links as was told
 PSEUDO_OTHERS = 20.0  #: as those of all kinds, that count for each
 MAX_JUDGED = 1_000  #: visits of a cycle that the width of intervals is learnt from
-
-
-@dataclass(frozen=True)
-class NegativeBinomial:
-    """The number of failures before a real number of successes. As `scipy.stats.nbinom`, which takes a second to import."""
-
-    successes: Floats
-    chance: Floats
-
-    def cdf(self, count: Floats) -> Floats:
-        """The probability of at most so many."""
-        below = np.maximum(count, 0.0)
-        return np.where(count < 0, 0.0, betainc(self.successes, below + 1.0, self.chance))
-
-    def quantile(self, q: Floats) -> Floats:
-        """The smallest count that is not exceeded with probability q."""
-        near = np.maximum(np.ceil(np.nan_to_num(nbdtrik(q, self.successes, self.chance))), 0.0)  # but for rounding
-        near = np.where(self.cdf(near) < q, near + 1.0, near)
-        count: Floats = np.where((near > 0) & (self.cdf(near - 1.0) >= q), near - 1.0, near)
-        return count
-
-    def any(self) -> Floats:
-        """The probability of at least one."""
-        some: Floats = -np.expm1(self.successes * np.log(self.chance))
-        return some
 
 
 class Calibration:
@@ -87,7 +60,7 @@ class Calibration:
 
         def end(q: float) -> Floats:
             given = _moved((q - 1.0 + likely) / likely, kind, seen, even)
-            return np.where(q <= 1.0 - likely, 0.0, 1.0 + law.quantile(np.clip(given, 1e-12, 1 - 1e-12)))
+            return np.where(q <= 1.0 - likely, 0.0, 1.0 + law.quick_quantile(np.clip(given, 1e-12, 1 - 1e-12)))
 
         low, high = end((1 - level) / 2), end((1 + level) / 2)
         within = _moved(law.cdf(high - 1), kind, even, seen) - _moved(law.cdf(low - 2), kind, even, seen)
@@ -126,7 +99,7 @@ def _given_any(mean: Floats, shape: Floats, dispersion: float) -> NegativeBinomi
     """How many links there are beyond the first."""
     beyond = np.maximum(mean - 1.0, 1e-9)
     more = max(dispersion - 1.0, 1e-3) + beyond / np.maximum(shape, 1.0)
-    return NegativeBinomial(beyond / more, 1.0 / (1.0 + more))
+    return NegativeBinomial.of_failures(beyond / more, 1.0 / (1.0 + more))
 
 
 def _ranks(law: NegativeBinomial, count: Floats) -> Floats:
@@ -145,7 +118,7 @@ def _any(mean: Floats, answers: Floats, shape: Floats, dispersion: float) -> Flo
     answers = np.clip(answers, 1e-6, 1.0)
     of_those = np.maximum(mean / answers, 1e-9)
     more = max(dispersion - 1.0, 1e-3) + of_those / np.maximum(shape, 1e-3)
-    told: Floats = answers * NegativeBinomial(of_those / more, 1.0 / (1.0 + more)).any()
+    told: Floats = answers * NegativeBinomial.of_failures(of_those / more, 1.0 / (1.0 + more)).p_positive
     return told
 
 

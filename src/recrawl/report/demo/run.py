@@ -89,7 +89,9 @@ def run(
     for sentence in planned(place, seed, self_contained=self_contained):
         step(f"    {sentence}")
     command = "recrawl" if shutil.which("recrawl") else sys.argv[0]
-    busiest = statistics.extreme_pages[0].url if statistics.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
+    busiest = (
+        statistics.extreme_pages[0].url if statistics.extreme_pages else history.urls_of(timeline.pages[:1])[0].as_py()
+    )
     return DemoResult(
         history=str(place / "history"),
         report=str(report),
@@ -119,5 +121,7 @@ def _predicted(history: History, model: Path, seed: int) -> Iterator[str]:
     prediction = predict(predictor, history)["all"]
     top = np.argsort(-prediction.expected, kind="stable")[:5]
     for page, why in zip(top, reasons(predictor, prediction, top, 1), strict=True):
-        number = f"{prediction.expected[page]:5.1f} new links expected ({prediction.low[page]} to {prediction.high[page]})"
+        number = (
+            f"{prediction.expected[page]:5.1f} new links expected ({prediction.low[page]} to {prediction.high[page]})"
+        )
         yield f"{number} on {prediction.panel.url[int(page)]}: {why[0].words}"

@@ -173,7 +173,9 @@ def calibrate(world: World, budget: int, policy: ExpectedHarvest | None = None) 
         level: (float(np.concatenate(stated[level]).mean()), float(np.concatenate(inside[level]).mean()))
         for level in LEVELS
     }
-    return CalibrationResult(budget, float(expectations.sum()), int(counts.sum()), levels, list(_binned(expectations, counts)))
+    return CalibrationResult(
+        budget, float(expectations.sum()), int(counts.sum()), levels, list(_binned(expectations, counts))
+    )
 
 
 def _binned(expected: Floats, counts: Ints) -> Iterator[tuple[float, float, int]]:

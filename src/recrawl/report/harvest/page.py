@@ -101,13 +101,13 @@ def findings(result: HarvestResult) -> list[str]:
         losses = {part.left_out: whole.coverage[0] - part.coverage[0] for part in result.ablations[1:]}
         top = max(losses, key=lambda name: losses[name])
         sentences.append(
-            f"With {count(budget, 'page')} per cycle, expected-harvest finds {percent(whole.coverage[0])} of the links; the part that "
-            f"it would miss most is “{top}” ({-losses[top]:+.3f} of coverage without it)."
+            f"With {count(budget, 'page')} per cycle, expected-harvest finds {percent(whole.coverage[0])} of the links; the "
+            f"part that it would miss most is “{top}” ({-losses[top]:+.3f} of coverage without it)."
         )
     for calibration in result.calibrated[:1]:
         sentences.append(
-            f"With {count(calibration.budget, 'page')} per cycle, its plans expected {calibration.expected:,.0f} new links and found "
-            f"{calibration.found:,}."
+            f"With {count(calibration.budget, 'page')} per cycle, its plans expected {calibration.expected:,.0f} new links and "
+            f"found {calibration.found:,}."
         )
     return sentences
 

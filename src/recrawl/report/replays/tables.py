@@ -132,7 +132,9 @@ def interval_table(replays: Replays, budget: int) -> Table:
             if run.policy == reference.policy:
                 continue
             comparison = comparisons[run.policy, run.budget]
-            interval = f"{comparison.low:+.3f} to {comparison.high:+.3f}" if is_known(comparison.low) else comparison.note
+            interval = (
+                f"{comparison.low:+.3f} to {comparison.high:+.3f}" if is_known(comparison.low) else comparison.note
+            )
             rows.append([name_of(run), reference.policy, comparison.difference, interval, comparison.p_value])
     header = ("policy", "against", "difference of coverage", "95% interval", "p")
     title = f"How sure the differences are, with {budget_text(replays, budget)}"

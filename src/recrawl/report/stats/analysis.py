@@ -116,7 +116,7 @@ def analyse(
 
 
 def default_share(history: History, every: str = "crawl") -> float:
-    """The share of the rounds in which a page must have been seen, where the user does not say: half, or what half of the pages have.
+    """The default of --min-share: half of the rounds, or less where that would leave out more than half of the pages.
 
     Real crawls miss pages now and then, and archives most of the time: asking for every round would leave nothing to analyse.
     """
@@ -126,7 +126,7 @@ def default_share(history: History, every: str = "crawl") -> float:
     if not len(seen):
         return HALF
     n_seen = np.sort(np.unique(seen, return_counts=True)[1])[::-1]
-    share = n_seen[(len(n_seen) - 1) // 2] / len(rounds.ends)
+    share = float(n_seen[(len(n_seen) - 1) // 2]) / len(rounds.ends)
     return min(HALF, math.floor(1000 * share) / 1000)
 
 

@@ -219,7 +219,9 @@ def extreme_figure(statistics: LinkStatistics, links: Links) -> Figure:
     known = sorted({row.round for row in statistics.round_counts})
     by_day = len(known) > MAX_DRAWN_ROUNDS
     unit = "most in a round of the day" if by_day else "in the round"
-    figure = blank_figure(f"New {links} links of these pages over time", ROUND_END, f"new {links} links, {unit}", height=460)
+    figure = blank_figure(
+        f"New {links} links of these pages over time", ROUND_END, f"new {links} links, {unit}", height=460
+    )
     for i, row in enumerate(statistics.extreme_pages):
         series = row.internal if links == "internal" else row.external
         drawn = {statistics.rounds[number]: series[number] for number in known}

@@ -26,7 +26,9 @@ def _without_new_links(statistics: LinkStatistics) -> Iterator[str]:
         if not none:
             continue
         usual = f"In one round, {percent(mean(none))} of pages gained no {links} link{_span(none)}"
-        yield f"{usual}; {percent(never[0])} never did in {count(len(none), 'round')}." if len(none) > 1 else f"{usual}."
+        yield (
+            f"{usual}; {percent(never[0])} never did in {count(len(none), 'round')}." if len(none) > 1 else f"{usual}."
+        )
 
 
 def _amounts(statistics: LinkStatistics) -> Iterator[str]:

@@ -70,7 +70,9 @@ def _law_text(statistics: LinkStatistics) -> str:
 
 def _law_scope(statistics: LinkStatistics, fits: TailFits) -> str:
     end = statistics.round_end(fits.round)
-    text = f"{count(fits.n_values, 'page')} gained {fits.links} links in the round until {end}; the others are left out."
+    text = (
+        f"{count(fits.n_values, 'page')} gained {fits.links} links in the round until {end}; the others are left out."
+    )
     if fits.lower_tail and fits.tail_rate and fits.lower_tail > 1:
         text += f" The tail begins at {fits.lower_tail} new links and holds {percent(fits.tail_rate)} of these pages."
     return text

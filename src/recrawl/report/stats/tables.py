@@ -37,7 +37,7 @@ def _per_round(
 ) -> dict[int, list[float | None]]:
     """Round → the number of pages and the values of each kind of links; None where they are not known."""
     rounds = sorted({number for number, _ in known})
-    n_pages = {number: 0 for number in rounds}
+    n_pages = dict.fromkeys(rounds, 0)
     for row in statistics.round_counts:
         n_pages[row.round] = max(n_pages[row.round], row.n_pages)
     return {
@@ -139,8 +139,7 @@ def domain_table(statistics: LinkStatistics) -> Table:
 def extreme_table(statistics: LinkStatistics) -> Table:
     """The pages with the most new links in one round."""
     rows: list[list[Cell]] = [
-        [i, row.url, row.n_most, statistics.round_end(row.round)]
-        for i, row in enumerate(statistics.extreme_pages, 1)
+        [i, row.url, row.n_most, statistics.round_end(row.round)] for i, row in enumerate(statistics.extreme_pages, 1)
     ]
     return Table(("", "page", "most new links", "round until"), rows)
 

@@ -1,0 +1,83 @@
+"""What an import did: visits read, added and skipped, each skip by its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recrawl.core.arrays import Ints
+from recrawl.errors import BadRecord
+from recrawl.history.store import Appended
+
+Reason = str
+
+
+@dataclass
+class ImportReport:
+    """What an import did: ``read == added + duplicates + sum(skipped)``.
+
+    >>> report = ImportReport()
+    >>> report.skip(BadRecord("not JSON", "unexpected end"), "visits.jsonl line 3")
+    >>> dict(report.skipped), report.examples
+    ({'not JSON': 1}, {'not JSON': 'visits.jsonl line 3: unexpected end'})
+    """
+
+    read: int = 0
+    added: int = 0
+    duplicates: int = 0
+    replaced: int = 0  # duplicates that hold more than the row already there
+    skipped: Counter[Reason] = field(default_factory=Counter)
+    examples: dict[Reason, str] = field(default_factory=dict)
+    unknown_fields: Counter[str] = field(default_factory=Counter)
+    dropped_links: Counter[Reason] = field(default_factory=Counter)
+    traps: int = 0
+    failed_inputs: list[str] = field(default_factory=list)  # that could not be read (to the end), with the reason
+    _pages: list[Ints] = field(default_factory=list, repr=False)
+
+    @property
+    def pages(self) -> int:
+        """Distinct pages among the visits read."""
+        return len(np.unique(np.concatenate(self._pages))) if self._pages else 0
+
+    def skip(self, error: BadRecord, where: str) -> None:
+        """Count one record that cannot be used, and keep the first of each reason as an example."""
+        self.read += 1
+        self.skipped[error.reason] += 1
+        self.examples.setdefault(error.reason, f"{where}: {error.detail}" if error.detail else where)
+
+    def note(self, receipt: Appended, pages: Ints) -> None:
+        """Add what one commit made safe."""
+        self.added += receipt.added
+        self.duplicates += receipt.duplicates
+        self.replaced += receipt.replaced
+        self._pages.append(np.unique(pages))
+
+    def merge(self, part: ImportReport) -> None:
+        """Add what was counted while a part of the input was read."""
+        self.read += part.read
+        self.traps += part.traps
+        self.skipped.update(part.skipped)
+        self.unknown_fields.update(part.unknown_fields)
+        self.dropped_links.update(part.dropped_links)
+        for reason, example in part.examples.items():
+            self.examples.setdefault(reason, example)
+        self.failed_inputs += part.failed_inputs
+
+    def as_dict(self) -> dict[str, Any]:
+        """What ``recrawl import --json`` prints."""
+        return {
+            "read": self.read,
+            "added": self.added,
+            "duplicates": self.duplicates,
+            "replaced": self.replaced,
+            "skipped": dict(self.skipped.most_common()),
+            "pages": self.pages,
+            "examples": self.examples,
+            "unknown_fields": dict(self.unknown_fields.most_common()),
+            "dropped_links": dict(self.dropped_links.most_common()),
+            "traps": self.traps,
+            "failed_inputs": self.failed_inputs,
+        }
