@@ -90,7 +90,8 @@ def commands() -> str:
         parts.append(f"## recrawl {name}\n")
         parts.append(inspect.cleandoc(command.help or "").strip() + "\n")
         parts.append("| option | meaning | default |\n|---|---|---|")
-        parts += [option_row(parameter) for parameter in command.params if parameter.name != "help"]
+        parameters = command.get_params(typer.Context(command))  # with the names of plug-ins in its lists
+        parts += [option_row(parameter) for parameter in parameters if parameter.name != "help"]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 

@@ -51,7 +51,7 @@ def hinted_history(folder: Path, n_pages: int = N_PAGES, changes: Callable[[str,
         made.add(visits)
         last = START + (N_DAYS + 0.4) * DAY
         rows += [hint_row(host, None, last, None), hint_row(host, 4, last, last - timedelta(minutes=1))]
-    HINTS.append(made.store.folder, pa.Table.from_pylist(rows, schema=HINTS.schema))
+    HINTS.append(made.beside, pa.Table.from_pylist(rows, schema=HINTS.schema))
     return made
 
 

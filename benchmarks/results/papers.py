@@ -35,7 +35,7 @@ def markdown(table: Table) -> Iterator[str]:
     yield ""
 
 
-def report(history: History, every: str, settings: Settings) -> Iterator[str]:
+def report(history: History, every: str, settings: OutlinkSettings) -> Iterator[str]:
     """Every part that was asked for."""
     started = time.perf_counter()
     whole = panel.build(history, every, 0.0)

@@ -11,10 +11,11 @@ Everything below is imported when it is first used, so that ``import recrawl`` c
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from recrawl.core.rooms import load
+from recrawl.core.version import __version__
 
 if TYPE_CHECKING:
     from recrawl import policies, testing
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from recrawl.policies import Budget, Policy
     from recrawl.report.replays.api import replay, tune
     from recrawl.web.visit import Visit
-
-__version__ = "0.1.0"
 
 #: Public name → where it is. A new public name is one line here and one above.
 _PLACES = {
@@ -74,31 +73,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'recrawl' has no attribute {name!r}")
     if name in _ROOMS:
         return import_module(f"recrawl.{name}")
-    value = _load(_PLACES[name])
+    value = load(f"recrawl.{_PLACES[name]}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    loaded = import_module(f"recrawl.{module}")
-    return getattr(loaded, attribute) if attribute else loaded
-
-
-def callable_room(module: str) -> None:
-    """Let a room that is named like a function of the API be called like it: `recrawl.plan(history)`.
-
-    The rooms ``plan`` and ``replay`` are packages, and Python makes a package's parts its attributes; so the package itself
-    must be what a caller of the function gets.
-    """
-    name = module.partition(".")[2]
-
-    class Room(ModuleType):
-        def __call__(self, *given: Any, **named: Any) -> Any:
-            return _load(_PLACES[name])(*given, **named)
-
-    sys.modules[module].__class__ = Room

@@ -48,7 +48,7 @@ def tiny_world(
 ) -> World:
     """A world from plain lists: ``shows[cycle][page]`` holds the numbers of the links shown, or NOTHING, GONE or FAILED.
 
-    Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one an hour
+    Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one per hour
     if not given. `n_pages` is needed only where there is no cycle to count them in. ``says[cycle][page]``: the words as well.
 
     >>> tiny_world([[{1}, {2}], [{1, 3}, FAILED], [{3}, {2, 3, 4}]]).discoverable
@@ -151,7 +151,7 @@ def _first_shown(lists: list[list[Any]], number: dict[int, int]) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """A collection and the budget of every cycle; after the last one the budgets begin anew."""
+    """A collection and the budget of every cycle; after the last one the budgets start again."""
 
     world: World
     budgets: tuple[Budget, ...]
@@ -275,8 +275,8 @@ def _check_causes(choice: Choice, n: int) -> None:
 
 def _check_words(choice: Choice) -> None:
     n = len(choice)
-    told = {"score": choice.score, "expected": choice.expected, **choice.factors}
-    for name, values in told.items():
+    arrays = {"score": choice.score, "expected": choice.expected, **choice.factors}
+    for name, values in arrays.items():
         assert values is None or len(values) == n, (
             f"{name} has {0 if values is None else len(values)} entries for {n} pages"
         )
@@ -298,7 +298,7 @@ def _written_out(choice: Choice) -> tuple[Any, ...]:
 
 
 def _bytes(thing: Any) -> bytes:
-    """All that can be told apart of a record."""
+    """A record as bytes: two are equal if everything in them is."""
     if hasattr(thing, "__dataclass_fields__"):
         return b"|".join(_bytes(getattr(thing, each.name)) for each in fields(thing))
     if isinstance(thing, dict):
@@ -342,7 +342,7 @@ def cases() -> dict[str, Case]:
         "all pages on one host": Case(one_host, (Budget(5),)),
         "no page": Case(tiny_world([[]] * 15), (Budget(3), Budget(0), Budget(2, 1, 1, np.zeros(0, np.int8)))),
         "one page": Case(tiny_world([[{t}] for t in range(15)]), (Budget(1), Budget(3), Budget(0))),
-        "pages that nobody visited": Case(tiny_world(never), (Budget(2),)),
+        "pages never visited": Case(tiny_world(never), (Budget(2),)),
         "nothing visited at all": Case(tiny_world([[NOTHING] * 9, *plain[1:]]), (Budget(2),)),
         "pages that always fail": Case(tiny_world(failing), (Budget(4),)),
         "nothing but failures": Case(tiny_world([[FAILED] * 9] * 15), (Budget(4),)),
@@ -350,12 +350,12 @@ def cases() -> dict[str, Case]:
         "nothing new, ever": Case(tiny_world([[{p} for p in range(9)]] * 15), (Budget(3),)),
         "pages without links": Case(tiny_world([[set[int]()] * 9] * 15), (Budget(3),)),
         "a clock that goes backwards": Case(backwards, (Budget(3),)),
-        "a clock that stands still": Case(tiny_world(plain, hours=[5] * 16), (Budget(3),)),
+        "a clock that stops": Case(tiny_world(plain, hours=[5] * 16), (Budget(3),)),
         "no cycle after the first": Case(tiny_world(plain[:1]), (Budget(3),)),
         "pages whose words are known": Case(tiny_world(plain, says=said), (Budget(4),)),
         "pages whose words are known at times": Case(tiny_world(failing, says=seldom), (Budget(4), Budget(0))),
         "pages without words": Case(tiny_world(plain, says=[[{}] * 9] * 16), (Budget(4),)),
-        "words that nobody knows": Case(tiny_world(plain, says=[[None] * 9] * 16), (Budget(4),)),
+        "words that are never known": Case(tiny_world(plain, says=[[None] * 9] * 16), (Budget(4),)),
         "one page with words": Case(
             tiny_world([[{t}] for t in range(15)], says=[[{0: t}] for t in range(15)]), (Budget(1),)
         ),
@@ -363,7 +363,7 @@ def cases() -> dict[str, Case]:
 
 
 def _living(n_pages: int, n_cycles: int) -> list[list[Shown]]:
-    """Page p gains p links a cycle and keeps the last few; every third shows what its neighbour shows."""
+    """Page p gains p links per cycle and keeps the last few; every third shows what its neighbour shows."""
 
     def shown(page: int, cycle: int) -> set[int]:
         page -= page % 3 == 2

@@ -59,9 +59,9 @@ def evaluate(history: str, *options: object) -> Any:
 
 @pytest.mark.slow
 def test_rows_come_as_json_with_their_part_after_what_they_are_about(history: str) -> None:
-    told = evaluate(history, *SMALL, "--json", "--pages", 3, "--c", "0.1,1", "--seed", 7)
-    assert told.exit_code == 0, told.output
-    about, *rows = map(json.loads, told.stdout.splitlines())
+    result = evaluate(history, *SMALL, "--json", "--pages", 3, "--c", "0.1,1", "--seed", 7)
+    assert result.exit_code == 0, result.output
+    about, *rows = map(json.loads, result.stdout.splitlines())
     assert about["part"] == "about"
     assert (about["n_pages"], about["n_rounds"], about["n_predicted"]) == (5, N_DAYS, 3)
     asked = about["settings"]
@@ -72,16 +72,17 @@ def test_rows_come_as_json_with_their_part_after_what_they_are_about(history: st
     assert all(0 <= row["accuracy"] <= 1 and row["n_pages"] <= 3 for row in rows)
 
 
-def test_tables_come_after_what_they_come_to_and_the_page_holds_all_of_it(history: str, tmp_path: Path) -> None:
+def test_tables_come_after_the_findings_and_the_page_holds_all_of_it(history: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    told = evaluate(history, *SMALL, "--parts", "settings,number", "--every", "crawl", "--out", page)
-    assert told.exit_code == 0, told.output
+    result = evaluate(history, *SMALL, "--parts", "settings,number", "--every", "crawl", "--out", page)
+    assert result.exit_code == 0, result.output
     places = [
-        told.stdout.index(text) for text in ("Related pages as experts (2 chosen by", "Table 1", "Fig. 7", "all of it")
+        result.stdout.index(text)
+        for text in ("Related pages as experts (2 chosen by", "Table 1", "Fig. 7", "all of it")
     ]
     assert places == sorted(places)
-    assert "Table 2" not in told.stdout
-    assert "36 rounds (crawl)" in " ".join(told.stdout.split())
+    assert "Table 2" not in result.stdout
+    assert "36 rounds (crawl)" in " ".join(result.stdout.split())
     assert "What helps to predict a change" in page.read_text()
 
 
@@ -101,9 +102,9 @@ def test_options_reach_the_evaluation(history: str) -> None:
         0.5,
     )
     more = ("--change", "digest", "--min-share", 0, "--parts", "settings", "--json")
-    told = evaluate(history, *SMALL, *options, *more)
-    assert told.exit_code == 0, told.output
-    about, *rows = map(json.loads, told.stdout.splitlines())
+    result = evaluate(history, *SMALL, *options, *more)
+    assert result.exit_code == 0, result.output
+    about, *rows = map(json.loads, result.stdout.splitlines())
     asked, names = about["settings"], ("method", "reselect", "l", "sigma", "alpha", "word_scale", "notion", "min_share")
     assert [asked[name] for name in names] == ["content", 8, 2, 2, 0.1, 0.5, "digest", 0.0]
     assert about["n_pages"] == 6
@@ -114,8 +115,8 @@ def test_options_reach_the_evaluation(history: str) -> None:
     ("options", "sentence"),
     [
         (("--change", "digests"), "Did you mean 'digest'?"),
-        (("--choose", "magic"), "--choose 'magic' is not known; choose from cross-correlation"),
-        (("--parts", "features"), "--parts 'features' is not known; choose from settings"),
+        (("--choose", "magic"), "No value named 'magic'. Known: cross-correlation"),
+        (("--parts", "features"), "No value named 'features'. Known: settings"),
         (("--trains", "thirty"), "--trains 'thirty': write whole numbers from 2"),
         (("--numbers", "0,5"), "--numbers '0,5': write whole numbers from 1"),
         (("--train", "3", "--ahead-rounds", "3"), "--train 3 leaves nothing to learn from 3 rounds ahead"),
@@ -126,9 +127,9 @@ def test_options_reach_the_evaluation(history: str) -> None:
     ],
 )
 def test_wrong_options_are_wrong_usage(history: str, options: tuple[str, ...], sentence: str) -> None:
-    told = evaluate(history, *options)
-    assert told.exit_code == 2
-    assert sentence in _unframed(told.stderr)
+    result = evaluate(history, *options)
+    assert result.exit_code == 2
+    assert sentence in _unframed(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -141,25 +142,25 @@ def test_wrong_options_are_wrong_usage(history: str, options: tuple[str, ...], s
 )
 def test_options_of_experts_are_refused_elsewhere(history: str, method: str, option: str, sentence: str) -> None:
     value = "dtw" if option == "--choose" else "1" if option == "--min-share" else "30"
-    told = runner.invoke(
+    result = runner.invoke(
         app, ["evaluate", "--method", method, "--history", history, option, value], env={"COLUMNS": "300"}
     )
-    assert told.exit_code == 2
-    assert sentence in _unframed(told.stderr)
+    assert result.exit_code == 2
+    assert sentence in _unframed(result.stderr)
 
 
 def test_a_history_with_too_little_is_refused_with_a_sentence_and_a_way_out(history: str, tmp_path: Path) -> None:
-    told = evaluate(history)
-    assert isinstance(told.exception, NotEnoughData)
-    assert "has 36 rounds of 1d; to learn from 50 of them" in str(told.exception)
-    assert "--train" in str(told.exception)
-    told = evaluate(recorded(tmp_path / "silent", lambda i, day: None), *SMALL)
-    assert isinstance(told.exception, NotEnoughData)
-    assert "import visits with text" in str(told.exception)
-    told = evaluate(recorded(tmp_path / "still", lambda i, day: "always the same words"), *SMALL)
-    assert isinstance(told.exception, NotEnoughData)
-    assert "none of the 6 pages" in str(told.exception)
-    assert "--alpha" in str(told.exception)
+    result = evaluate(history)
+    assert isinstance(result.exception, NotEnoughData)
+    assert "has 36 rounds of 1d; to learn from 50 of them" in str(result.exception)
+    assert "--train" in str(result.exception)
+    result = evaluate(recorded(tmp_path / "silent", lambda i, day: None), *SMALL)
+    assert isinstance(result.exception, NotEnoughData)
+    assert "import visits with text" in str(result.exception)
+    result = evaluate(recorded(tmp_path / "still", lambda i, day: "always the same words"), *SMALL)
+    assert isinstance(result.exception, NotEnoughData)
+    assert "none of the 6 pages" in str(result.exception)
+    assert "--alpha" in str(result.exception)
 
 
 def _unframed(text: str) -> str:

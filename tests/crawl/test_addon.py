@@ -189,7 +189,7 @@ def test_every_response_becomes_a_visit_except_robots_txt(web: LivingWeb, first:
 
 def test_planned_pages_come_first_and_the_best_first(web: LivingWeb, second: Crawl) -> None:
     history = History.open(second.folder / "history")
-    planned = history.urls_of(stored(history.store.folder)["page"].to_numpy()).to_pylist()
+    planned = history.urls_of(stored(history.beside)["page"].to_numpy()).to_pylist()
     origin = web.seeds[0].rstrip("/")
     assert len(planned) == second.stats["recrawl/planned"] == 6
     assert second.paths[0] == "/robots.txt"

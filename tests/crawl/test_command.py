@@ -150,7 +150,7 @@ def test_a_crawl_ends_in_time_and_one_that_gets_nothing_has_failed(begun: Path, 
         )
         assert done.returncode == 1
         assert why in done.stdout
-        assert "no page came" in done.stderr
+        assert "no page could be fetched" in done.stderr
 
 
 def test_a_crawl_says_if_another_is_using_the_same_history(begun: Path) -> None:

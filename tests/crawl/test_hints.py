@@ -76,7 +76,7 @@ def hints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 
 def changed_pages(hints: dict[str, Any], kind: str, site: int) -> set[int]:
-    rows = HINTS.read(hints["history"].store.folder)
+    rows = HINTS.read(hints["history"].beside)
     rows = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.is_valid(rows["changed_at"])))
     known = {page_id(hints["sites"].url(f"/{i}", site)): i for i in range(N)}
     return {known[number] for number in rows["page"].to_pylist() if number in known}
@@ -103,7 +103,7 @@ def test_sitemaps_and_feeds_are_read_once_per_day(hints: dict[str, Any]) -> None
 
 
 def test_a_host_without_sitemap_and_feed_differs_from_one_that_reports_no_change(hints: dict[str, Any]) -> None:
-    rows = HINTS.read(hints["history"].store.folder)
+    rows = HINTS.read(hints["history"].beside)
     host = hints["sites"].url("/", 2).split("/")[2].split(":")[0]
     of_host = rows.filter(pc.equal(rows["host"], host))
     assert set(of_host["kind"].to_pylist()) == {"nothing"}

@@ -298,7 +298,7 @@ def test_a_history_may_lie_in_any_folder(tmp_path: Path, name: str) -> None:
     history.add([Visit(url="https://e.org/", at=at.replace(day=6), links=["https://e.org/b"], text="words")])
     opened = History.open(tmp_path / name / "history")
     assert opened.novelty.total("previous").tolist() == [-1, 1]
-    HINTS.append(opened.store.folder, HINTS.schema.empty_table())
+    HINTS.append(opened.beside, HINTS.schema.empty_table())
     row = {"kind": "feed", "source": "s", "host": "e.org", "page": 1, "read_at": at, "changed_at": at}
-    HINTS.append(opened.store.folder, pa.Table.from_pylist([row], schema=HINTS.schema))
-    assert HINTS.read(opened.store.folder).num_rows == 1
+    HINTS.append(opened.beside, pa.Table.from_pylist([row], schema=HINTS.schema))
+    assert HINTS.read(opened.beside).num_rows == 1

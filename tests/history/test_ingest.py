@@ -171,7 +171,7 @@ def test_the_part_before_damage_is_kept(tmp_path: Path) -> None:
     ("made", "message"),
     [
         (lambda folder: written(folder, b"x"), "is a file; a history is a directory"),
-        (lambda folder: (folder.mkdir(), written(folder / "thesis.txt", b"x")), "holds other files and is no history"),
+        (lambda folder: (folder.mkdir(), written(folder / "thesis.txt", b"x")), "holds other files and is not a history"),
         (lambda folder: (History.create(folder), written(folder / "recrawl.json", NEWER)), "Upgrade with: pip install -U recrawl"),
         (lambda folder: (History.create(folder), written(folder / "recrawl.json", b'{"format"')), "is damaged"),
         (lambda folder: (History.create(folder), written(folder / "recrawl.json", b"\xff\xfe\0")), "is damaged"),

@@ -46,10 +46,12 @@ def web(folder: Path) -> History:
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Prediction, list[list[str]]]:
     history = web(tmp_path_factory.mktemp("around") / "h")
     predictor = train(history, ALL)
-    told = predict(predictor, history, [f"https://{host}.org/unheard" for host in ("lively", "quiet", "elsewhere")])
-    rows = [row(told["all"], f"https://{host}.org/unheard") for host in ("lively", "quiet", "elsewhere")]
-    why = reasons(predictor, told["all"], np.array([*rows, row(told["all"], "https://new.org/")]))
-    return told["all"], [[str(reason) for reason in one] for one in why]
+    prediction = predict(
+        predictor, history, [f"https://{host}.org/unknown" for host in ("lively", "quiet", "elsewhere")]
+    )
+    rows = [row(prediction["all"], f"https://{host}.org/unknown") for host in ("lively", "quiet", "elsewhere")]
+    why = reasons(predictor, prediction["all"], np.array([*rows, row(prediction["all"], "https://new.org/")]))
+    return prediction["all"], [[str(reason) for reason in one] for one in why]
 
 
 def row(found: Prediction, url: str) -> int:
@@ -57,57 +59,58 @@ def row(found: Prediction, url: str) -> int:
 
 
 def test_a_never_seen_page_of_a_quiet_site_is_predicted_quiet(found: tuple[Prediction, list[list[str]]]) -> None:
-    told = found[0]
-    page = row(told, "https://quiet.org/unheard")
-    assert BASES[told.basis[page]] == "its site"
-    assert told.expected[page] < 2
-    assert told.probability[page] < 0.4
-    assert told.expected[page] < told.expected[[row(told, f"https://lively.org/{i}") for i in range(20)]].min() / 10
-    assert told.low[page] == 0
+    prediction = found[0]
+    page = row(prediction, "https://quiet.org/unknown")
+    assert BASES[prediction.basis[page]] == "its site"
+    assert prediction.expected[page] < 2
+    assert prediction.probability[page] < 0.4
+    lively = [row(prediction, f"https://lively.org/{i}") for i in range(20)]
+    assert prediction.expected[page] < prediction.expected[lively].min() / 10
+    assert prediction.low[page] == 0
 
 
 def test_a_never_seen_page_of_a_lively_site_is_predicted_lively(found: tuple[Prediction, list[list[str]]]) -> None:
-    told = found[0]
-    page = row(told, "https://lively.org/unheard")
-    assert BASES[told.basis[page]] == "its site"
-    assert told.expected[page] == pytest.approx(LIVELY, rel=0.15)
-    assert told.probability[page] > 0.95
+    prediction = found[0]
+    page = row(prediction, "https://lively.org/unknown")
+    assert BASES[prediction.basis[page]] == "its site"
+    assert prediction.expected[page] == pytest.approx(LIVELY, rel=0.15)
+    assert prediction.probability[page] > 0.95
 
 
 def test_a_page_seen_once_is_predicted_like_its_related_pages(found: tuple[Prediction, list[list[str]]]) -> None:
-    told = found[0]
-    page = row(told, "https://new.org/")
-    assert BASES[told.basis[page]] == "related pages"
-    assert told.expected[page] == pytest.approx(LIVELY, rel=0.15)
+    prediction = found[0]
+    page = row(prediction, "https://new.org/")
+    assert BASES[prediction.basis[page]] == "related pages"
+    assert prediction.expected[page] == pytest.approx(LIVELY, rel=0.15)
 
 
 def test_a_page_of_an_unknown_site_is_predicted_like_all_pages(found: tuple[Prediction, list[list[str]]]) -> None:
-    told = found[0]
-    page = row(told, "https://elsewhere.org/unheard")
-    watched = ~np.isnan(told.panel.n_new_internal).all(axis=1)
-    mean = np.nanmean(told.panel.n_new_internal[watched], axis=1).mean()
-    assert BASES[told.basis[page]] == "all pages"
-    assert told.expected[page] == pytest.approx(mean, rel=0.1)
+    prediction = found[0]
+    page = row(prediction, "https://elsewhere.org/unknown")
+    watched = ~np.isnan(prediction.panel.n_new_internal).all(axis=1)
+    mean = np.nanmean(prediction.panel.n_new_internal[watched], axis=1).mean()
+    assert BASES[prediction.basis[page]] == "all pages"
+    assert prediction.expected[page] == pytest.approx(mean, rel=0.1)
 
 
 def test_the_answer_is_the_mean_drawn_to_what_is_further_away(tmp_path: Path) -> None:
-    """By hand: one page of its site is known, 1/9 of a link a round; all pages together have far more."""
+    """By hand: one page of its site is known, 1/9 of a link per round; all pages together have far more."""
     history = web(tmp_path / "h")
     predictor = train(history, ALL)
-    told = predict(predictor, history, ["https://quiet.org/unheard"])["all"]
-    page = row(told, "https://quiet.org/unheard")
-    of_all, of_site = told.near.seen[0].mean[page], told.near.seen[1].mean[page]
+    prediction = predict(predictor, history, ["https://quiet.org/unknown"])["all"]
+    page = row(prediction, "https://quiet.org/unknown")
+    of_all, of_site = prediction.near.averages[0].mean[page], prediction.near.averages[1].mean[page]
     assert of_site == pytest.approx(1 / (ROUNDS - 1))
     by_hand = np.expm1((np.log1p(of_site) + STRENGTH * np.log1p(of_all)) / (1 + STRENGTH))
-    rate = (1 / (ROUNDS - 1) + STRENGTH * told.near.seen[0].rate[page]) / (1 + STRENGTH)
-    assert told.expected[page] == pytest.approx(max(by_hand, rate), rel=1e-5)
-    assert told.probability[page] == pytest.approx(rate, rel=1e-5)
+    rate = (1 / (ROUNDS - 1) + STRENGTH * prediction.near.averages[0].rate[page]) / (1 + STRENGTH)
+    assert prediction.expected[page] == pytest.approx(max(by_hand, rate), rel=1e-5)
+    assert prediction.probability[page] == pytest.approx(rate, rel=1e-5)
 
 
 def test_the_reasons_of_a_page_without_a_past_are_what_is_around_it(found: tuple[Prediction, list[list[str]]]) -> None:
     lively, quiet, elsewhere, new = found[1]
     assert lively[0].startswith("its site: ")
-    assert quiet[0].startswith("its site: 0.12 new links a round on 1 page (-")
+    assert quiet[0].startswith("its site: 0.12 new links per round on 1 page (-")
     assert [words.split(":")[0] for words in elsewhere] == ["all pages"]
     assert new[0].startswith("related pages: ")
 
@@ -115,9 +118,9 @@ def test_the_reasons_of_a_page_without_a_past_are_what_is_around_it(found: tuple
 def test_where_nothing_is_known_of_any_page_the_answer_is_that_of_training(tmp_path: Path) -> None:
     history = web(tmp_path / "h")
     predictor = train(history, ALL)
-    told = predict(predictor, history.as_of(START))["all"]
-    assert set(told.basis) == {len(BASES) - 1}
-    assert told.expected == pytest.approx(predictor.trained["all"].overall[0], rel=1e-5)
+    prediction = predict(predictor, history.as_of(START))["all"]
+    assert set(prediction.basis) == {len(BASES) - 1}
+    assert prediction.expected == pytest.approx(predictor.trained["all"].overall[0], rel=1e-5)
 
 
 def test_always_zero_says_zero_of_every_page(tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ def test_over_dispersed_counts_with_many_zeros_are_likeliest_under_hurdle_then_n
 def test_the_hurdle_recovers_what_made_the_counts_and_its_intervals_hold_what_they_promise():
     train, (features, counts) = many_zeros_and_a_heavy_tail(3000, 3), many_zeros_and_a_heavy_tail(3000, 4)
     model = HurdleCounts(max_iter=40, learning_rate=0.1, max_leaf_nodes=6).fit(*train)
-    told = model.predict_distribution(features)
+    distribution = model.predict_distribution(features)
     assert model.dispersion_ == pytest.approx(DISPERSION, rel=0.25)
-    assert np.mean(counts <= told.quantile(0.9)) == pytest.approx(0.9, abs=0.02)
-    assert told.mean.mean() == pytest.approx(counts.mean(), rel=0.1)
-    assert told.p_positive.mean() == pytest.approx(np.mean(counts > 0), abs=0.02)
+    assert np.mean(counts <= distribution.quantile(0.9)) == pytest.approx(0.9, abs=0.02)
+    assert distribution.mean.mean() == pytest.approx(counts.mean(), rel=0.1)
+    assert distribution.p_positive.mean() == pytest.approx(np.mean(counts > 0), abs=0.02)
 
 
 @pytest.mark.parametrize("family", [NegativeBinomial, Truncated])
@@ -66,7 +66,7 @@ def test_counts_with_less_spread_than_poisson_get_no_dispersion():
     assert likeliest_dispersion(NegativeBinomial, np.full(50, 2.0), np.full(50, 2.0), np.ones(50)) < 1e-4
 
 
-def test_dispersion_is_told_by_rows_the_trees_have_not_seen():
+def test_the_dispersion_is_that_of_rows_the_trees_have_not_seen():
     rng = np.random.default_rng(6)
     noise, counts = rng.normal(size=(200, 10)), rng.poisson(4 * rng.gamma(1, 1, size=200))
     greedy = NegativeBinomialCounts(learning_rate=0.3, max_iter=30, min_samples_leaf=2, random_state=0)
@@ -78,10 +78,10 @@ def test_dispersion_is_told_by_rows_the_trees_have_not_seen():
 def test_answers_agree_with_the_distribution_and_have_its_type(awkward):
     for model, kind in zip(MODELS, (Poisson, NegativeBinomial, Hurdle, Poisson), strict=True):
         fitted = clone(model).fit(*awkward)
-        told = fitted.predict_distribution(awkward[0])
-        assert isinstance(told, kind)
-        assert np.array_equal(told.mean, fitted.predict(awkward[0]))
-        assert np.array_equal(told.p_positive, fitted.predict_positive(awkward[0]))
+        distribution = fitted.predict_distribution(awkward[0])
+        assert isinstance(distribution, kind)
+        assert np.array_equal(distribution.mean, fitted.predict(awkward[0]))
+        assert np.array_equal(distribution.p_positive, fitted.predict_positive(awkward[0]))
 
 
 @every_model

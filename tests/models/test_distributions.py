@@ -53,7 +53,11 @@ def test_failures_before_successes_are_those_of_scipy():
     chance = np.random.default_rng(1)
     successes, p = 10 ** chance.uniform(-4, 4, 3_000), chance.uniform(1e-4, 1 - 1e-6, 3_000)
     p[:500] = 1 - 10 ** chance.uniform(-6, -1, 500)
-    law, theirs, q = NegativeBinomial.of_failures(successes, p), stats.nbinom(successes, p), chance.uniform(1e-9, 1 - 1e-9, 3_000)
+    law, theirs, q = (
+        NegativeBinomial.of_failures(successes, p),
+        stats.nbinom(successes, p),
+        chance.uniform(1e-9, 1 - 1e-9, 3_000),
+    )
     assert law.quick_quantile(q).tolist() == theirs.ppf(q).tolist()
     count = np.floor(theirs.ppf(q)) - chance.integers(0, 3, 3_000)
     np.testing.assert_allclose(law.cdf(count), theirs.cdf(count), atol=1e-12)

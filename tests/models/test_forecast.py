@@ -37,9 +37,9 @@ def test_where_anchors_are_not_known_the_answer_is_that_of_such_rows() -> None:
     x, y = past_and_counts(2000)
     without = np.column_stack([np.full((400, 2), np.nan), np.zeros(400)])
     model = curve_only().fit(np.vstack([without, x]), np.r_[np.tile([0, 0, 0, 4], 100), y])
-    told = model.predict_distribution(np.array([[*UNKNOWN, 0.0]]))
-    assert told.p_positive[0] == pytest.approx(101 / 402)
-    assert told.mean[0] == pytest.approx(4 * 101 / 402)
+    distribution = model.predict_distribution(np.array([[*UNKNOWN, 0.0]]))
+    assert distribution.p_positive[0] == pytest.approx(101 / 402)
+    assert distribution.mean[0] == pytest.approx(4 * 101 / 402)
 
 
 @pytest.mark.parametrize("n", [60, 90, 98])
@@ -49,8 +49,8 @@ def test_few_rows_of_pure_noise_grow_no_trees(n: int) -> None:
         y = rng.poisson(1.0, n)
         model = ForecastCounts().fit(rng.random((n, 30)), y)
         assert [share for _, _, share in model.chosen_] == [0.0, 0.0]
-        told = model.predict_distribution(rng.random((3, 30)))
-        assert told.p_positive == pytest.approx([((y > 0).sum() + 1) / (n + 2)] * 3)
+        distribution = model.predict_distribution(rng.random((3, 30)))
+        assert distribution.p_positive == pytest.approx([((y > 0).sum() + 1) / (n + 2)] * 3)
 
 
 def test_without_any_past_to_learn_from_the_anchors_are_the_answer() -> None:
@@ -58,6 +58,6 @@ def test_without_any_past_to_learn_from_the_anchors_are_the_answer() -> None:
     rng = np.random.default_rng(0)
     x = np.column_stack([np.full((60, 2), np.nan), rng.normal(size=60)])
     model = ForecastCounts(n_anchors=2).fit(x, np.tile([0, 0, 9], 20))
-    told = model.predict_distribution(np.array([[0.25, 0.5, 0.0], [0.75, 9.0, 0.0], [1.0, 3.0, 0.0]]))
-    assert told.p_positive == pytest.approx([0.25, 0.75, 1 - 1 / 62])
-    assert told.mean[:2] == pytest.approx([0.5, 9.0])
+    distribution = model.predict_distribution(np.array([[0.25, 0.5, 0.0], [0.75, 9.0, 0.0], [1.0, 3.0, 0.0]]))
+    assert distribution.p_positive == pytest.approx([0.25, 0.75, 1 - 1 / 62])
+    assert distribution.mean[:2] == pytest.approx([0.5, 9.0])

@@ -29,8 +29,8 @@ def test_the_order_of_the_rows_does_not_matter(rows: tuple[np.ndarray, np.ndarra
         (OrderedTreesClassifier(30, random_state=0), (y > 4).astype(int)),
     ):
         one, other = clone(model).fit(x, answers), clone(model).fit(x[shuffled], answers[shuffled])
-        tell = "predict_proba" if hasattr(one, "predict_proba") else "predict"
-        np.testing.assert_allclose(getattr(one, tell)(x), getattr(other, tell)(x), atol=0.12)
+        method = "predict_proba" if hasattr(one, "predict_proba") else "predict"
+        np.testing.assert_allclose(getattr(one, method)(x), getattr(other, method)(x), atol=0.12)
 
 
 def test_they_predict_as_well_as_those_of_scikit_learn(rows: tuple[np.ndarray, np.ndarray]) -> None:

@@ -21,7 +21,7 @@ DAY = timedelta(days=1)
 
 
 def history_of(folder: Path, stories: dict[str, list[int]]) -> History:
-    """One status a day for each page; 0 where it was not visited. A page that is there gains ten links a day."""
+    """One status per day and page; 0 where it was not visited. A page that is there gains ten links per day."""
     history = History.create(folder)
     history.add(
         Visit(

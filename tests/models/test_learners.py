@@ -43,13 +43,13 @@ def test_every_learner_learns_from_holed_empty_and_constant_columns(learner, kin
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimator = small(learner, kind).fit(features, target(kind, awkward[1]))
-        told = answers(estimator, features)
+        output = answers(estimator, features)
         with_nothing_known = answers(estimator, np.full_like(features[:3], np.nan))
     assert is_classifier(estimator) == (kind == "presence")
     assert is_regressor(estimator) == (kind != "presence")
-    assert np.isfinite(told).all()
+    assert np.isfinite(output).all()
     assert np.isfinite(with_nothing_known).all()
-    assert told.shape == ((80, 2) if kind == "presence" else (80,))
+    assert output.shape == ((80, 2) if kind == "presence" else (80,))
 
 
 @every_pair
@@ -58,14 +58,14 @@ def test_every_learner_learns_from_holed_empty_and_constant_columns(learner, kin
 def test_one_class_one_value_and_one_row_are_answered(learner, kind, rows, value):
     table = np.ones((rows, 1 if learner.column else 3))
     estimator = small(learner, kind).fit(table, np.full(rows, value))
-    told = answers(estimator, table)
+    output = answers(estimator, table)
     if kind != "presence":
-        assert learner.baseline or told == pytest.approx(value, abs=0.5)
+        assert learner.baseline or output == pytest.approx(value, abs=0.5)
         return
     assert estimator.classes_.tolist() == [0, 1]
-    assert told.shape == (rows, 2)
+    assert output.shape == (rows, 2)
     if learner.name != "always-zero":
-        assert (told[0, 1] > 0.5) == (value == 1)
+        assert (output[0, 1] > 0.5) == (value == 1)
         assert estimator.predict(table)[0] == (1 if learner.baseline else value)
 
 
@@ -162,7 +162,7 @@ def test_what_a_learner_cannot_do_is_said_with_those_that_can():
         named("poisson").make("numbr")
     with pytest.raises(RecrawlError, match=r"No kind of links named 'inner'\. .*Known: internal, external, all"):
         named("poisson").make("number", "inner")
-    with pytest.raises(RecrawlError, match="not -1"):
+    with pytest.raises(RecrawlError, match="history size is -1"):
         papers_settings("presence", "internal", -1)
 
 
@@ -190,8 +190,8 @@ def test_presence_from_counts_is_calibrated_whether_taught_counts_or_only_presen
     counts = rng.poisson(np.exp(features[:, 0]))
     for model in (PoissonCounts(max_iter=60), HurdleCounts(max_iter=60)):
         for wanted in (counts, counts > 0):
-            told = PresenceFromCounts(model).fit(features, wanted).predict_proba(features)[:, 1]
-            assert told.mean() == pytest.approx(np.mean(counts > 0), abs=0.02)
+            output = PresenceFromCounts(model).fit(features, wanted).predict_proba(features)[:, 1]
+            assert output.mean() == pytest.approx(np.mean(counts > 0), abs=0.02)
 
 
 def test_what_is_no_presence_is_refused_in_a_sentence():

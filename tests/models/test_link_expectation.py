@@ -11,10 +11,10 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def watched(new: np.ndarray, hours: float = 1.0, size: int = 100) -> tuple[LinkExpectation, Pages, datetime]:
-    """Pages that were visited every so many hours and showed so many new links each time: [cycle, page]."""
+    """Pages that were visited at equal intervals and showed these numbers of new links: [cycle, page]."""
     n_cycles, n = new.shape
     pages = Pages.unseen(np.zeros(n, np.int64), np.zeros(n, np.int64))
-    told = LinkExpectation(n)
+    expectation = LinkExpectation(n)
     for cycle in range(n_cycles + 1):
         at = START + cycle * timedelta(hours=hours)
         n_new = new[cycle - 1] if cycle else np.zeros(n, np.int64)
@@ -34,16 +34,16 @@ def watched(new: np.ndarray, hours: float = 1.0, size: int = 100) -> tuple[LinkE
             new=LinkLists(start, np.arange(start[-1], dtype=np.int32)),
             n_found=int(n_new.sum()),
         )
-        told.observe(visits)
+        expectation.observe(visits)
         pages.note(visits)
-    return told, pages, START + n_cycles * timedelta(hours=hours)
+    return expectation, pages, START + n_cycles * timedelta(hours=hours)
 
 
 def test_a_long_past_speaks_for_itself() -> None:
     random = np.random.default_rng(0)
     rates = np.array([0.1, 1.0, 5.0, 0.0])
-    told, pages, now = watched(random.poisson(rates, (400, 4)))
-    expected, probability = told.expect(pages, now + timedelta(hours=1))
+    expectation, pages, now = watched(random.poisson(rates, (400, 4)))
+    expected, probability = expectation.expect(pages, now + timedelta(hours=1))
     np.testing.assert_allclose(expected, rates, atol=0.25)
     np.testing.assert_allclose(probability, 1 - np.exp(-rates), atol=0.06)
 
@@ -52,9 +52,10 @@ def test_a_short_past_is_drawn_towards_that_of_all_pages() -> None:
     new = np.zeros((30, 50), np.int64)
     new[:, :25] = 2
     new[:, 49] = 0
-    told, pages, now = watched(new)
-    told.n_links[49] = told.n_visits[49] = told.n_hits[49] = told.hours[49] = 0.0  # as if it had been seen once
-    expected, _ = told.expect(pages, now + timedelta(hours=1))
+    expectation, pages, now = watched(new)
+    for sums in (expectation.n_links, expectation.n_visits, expectation.n_hits, expectation.hours):
+        sums[49] = 0.0  # as if it had been seen once
+    expected, _ = expectation.expect(pages, now + timedelta(hours=1))
     assert expected[30] < 0.2
     assert 0.5 < expected[49] < 1.5
     assert expected[0] == pytest.approx(2.0, abs=0.2)
@@ -64,8 +65,8 @@ def test_the_sums_of_expected_and_found_agree_on_made_up_pages() -> None:
     """Gamma rates, few visits each: the expectation is calibrated where it matters, in the sum and by class."""
     random = np.random.default_rng(1)
     rates = random.gamma(0.5, 2.0, 3000)
-    told, pages, now = watched(random.poisson(rates, (6, 3000)))
-    expected, probability = told.expect(pages, now + timedelta(hours=1))
+    expectation, pages, now = watched(random.poisson(rates, (6, 3000)))
+    expected, probability = expectation.expect(pages, now + timedelta(hours=1))
     came = random.poisson(rates)
     assert expected.sum() == pytest.approx(came.sum(), rel=0.05)
     top = np.argsort(-expected)[:300]
@@ -74,13 +75,13 @@ def test_the_sums_of_expected_and_found_agree_on_made_up_pages() -> None:
 
 
 def test_no_page_is_expected_to_show_more_new_links_than_it_has_links() -> None:
-    told, pages, now = watched(np.full((20, 3), 5), size=12)
-    expected, _ = told.expect(pages, now + timedelta(days=30))
+    expectation, pages, now = watched(np.full((20, 3), 5), size=12)
+    expected, _ = expectation.expect(pages, now + timedelta(days=30))
     assert (expected <= 12).all()
 
 
 def test_pages_without_any_past_are_not_nan() -> None:
-    told = LinkExpectation(3)
+    expectation = LinkExpectation(3)
     pages = Pages.unseen(np.zeros(3, np.int64), np.zeros(3, np.int64))
-    expected, probability = told.expect(pages, START)
+    expected, probability = expectation.expect(pages, START)
     assert expected.tolist() == probability.tolist() == [0.0, 0.0, 0.0]

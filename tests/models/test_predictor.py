@@ -24,7 +24,7 @@ SMALL = Recipe(links=("internal", "all"))
 
 
 def busy_web(folder: Path, n_pages: int = 24, n_rounds: int = 6) -> History:
-    """Even pages gain i links a round, odd ones none; one page was never reached, one was seen once."""
+    """Even pages gain i links per round, odd ones none; one page was never reached, one was seen once."""
     history = History.create(folder)
     visits = []
     for r in range(n_rounds):
@@ -72,28 +72,28 @@ def test_a_busy_page_is_expected_to_gain_more_than_a_quiet_one(web: History, pre
 
 
 def test_pages_seen_once_or_never_are_judged_by_what_is_around_them(web: History, predictor: Predictor) -> None:
-    found = predict(predictor, web, ["https://a.org/unheard-of", "https://elsewhere.org/"])["all"]
+    found = predict(predictor, web, ["https://a.org/unknown", "https://elsewhere.org/"])["all"]
     basis = {url: BASES[found.basis[row(found, url)]] for url in found.panel.url.to_pylist()}
     assert basis["https://a.org/20"] == "its own past"
     assert basis["https://a.org/once"] == "related pages"
     assert basis["https://a.org/never"] == "its site"
-    assert basis["https://a.org/unheard-of"] == "its site"
+    assert basis["https://a.org/unknown"] == "its site"
     assert basis["https://elsewhere.org/"] == "all pages"
 
 
 def test_the_reasons_speak_of_the_page(web: History, predictor: Predictor) -> None:
     found = predict(predictor, web)["all"]
-    told = reasons(predictor, found, np.array([row(found, "https://a.org/20")]))[0]
-    assert len(told) == 3
-    assert any("20, 20, 20 new links" in reason.words or "20 new links a round" in reason.words for reason in told), (
-        told
+    why = reasons(predictor, found, np.array([row(found, "https://a.org/20")]))[0]
+    assert len(why) == 3
+    assert any("20, 20, 20 new links" in reason.words or "20 new links per round" in reason.words for reason in why), (
+        why
     )
 
 
 def test_what_was_expected_one_round_earlier_stands_beside_what_came(predictor: Predictor) -> None:
-    told = predictor.scores["all"]
-    assert told["found"] == sum(range(0, 24, 2))
-    assert {"spearman", "spearman_average", "spearman_previous", "area", "expected"} <= set(told)
+    scores = predictor.scores["all"]
+    assert scores["found"] == sum(range(0, 24, 2))
+    assert {"spearman", "spearman_average", "spearman_previous", "area", "expected"} <= set(scores)
 
 
 def test_a_saved_model_says_the_same(web: History, predictor: Predictor, tmp_path: Path) -> None:
@@ -119,13 +119,13 @@ def test_a_changed_model_is_refused(predictor: Predictor, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x80\x04\x95 a pickle", b"{}"])
-def test_what_is_no_model_is_refused_with_a_sentence(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused_with_a_sentence(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(content)
-    with pytest.raises(saved.BadModel, match="no recrawl model"):
+    with pytest.raises(saved.BadModel, match="not a recrawl model"):
         saved.load(tmp_path / "m")
 
 
-def test_a_missing_model_tells_how_to_make_one(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_model_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(saved.BadModel, match="recrawl train --out"):
         saved.load(tmp_path / "none")
 
@@ -276,13 +276,13 @@ def test_a_page_missed_in_the_last_round_keeps_what_was_known_and_says_when(tmp_
     assert (x["path_depth"], x["domain_depth"]) == (1, 2)
     assert x["n_internal"] == 20 * 8
     assert x["content_bytes"] == 900 + 160
-    assert np.isnan(x["new_all -1"]), "nobody looked"
+    assert np.isnan(x["new_all -1"]), "it was not visited"
     assert found.unseen_for[page] == 1
     assert found.unseen_for[row(found, "https://a.org/18")] == 0
     words = [reason.words for reason in reasons(predictor, found, np.array([page]), 9)[0]]
     assert "20, 20 new links when last seen, 1 round ago, newest first" in words
     assert "had new links when last seen, 1 round ago" in words
-    assert not any("last round" in told for told in words)
+    assert not any("last round" in reason for reason in words)
 
 
 def test_new_links_of_all_kinds_are_never_fewer_than_those_of_one(tmp_path: Path) -> None:
@@ -308,17 +308,17 @@ def test_new_links_of_all_kinds_are_never_fewer_than_those_of_one(tmp_path: Path
 
 
 def test_answers_are_raised_page_by_page() -> None:
-    def told(*numbers: float) -> Estimates:
+    def estimates(*numbers: float) -> Estimates:
         values = np.array(numbers, np.float32)
         return Estimates(values, values / 10, values.astype(np.int64), values.astype(np.int64) + 2)
 
-    answers = {"internal": told(1, 5), "external": told(2, 0), "all": told(4, 3)}
-    whole = reconciled(answers)["all"]
+    by_kind = {"internal": estimates(1, 5), "external": estimates(2, 0), "all": estimates(4, 3)}
+    whole = reconciled(by_kind)["all"]
     assert whole.expected.tolist() == [4, 5]
     assert whole.probability == pytest.approx([0.4, 0.5])
     assert (whole.low.tolist(), whole.high.tolist()) == ([4, 5], [6, 7])
-    assert reconciled({"all": answers["all"]})["all"] is answers["all"]
-    assert reconciled({"internal": answers["internal"]})["internal"] is answers["internal"]
+    assert reconciled({"all": by_kind["all"]})["all"] is by_kind["all"]
+    assert reconciled({"internal": by_kind["internal"]})["internal"] is by_kind["internal"]
 
 
 def test_a_baseline_predicts_its_own_column(web: History) -> None:
@@ -330,7 +330,7 @@ def test_a_baseline_predicts_its_own_column(web: History) -> None:
 
 
 def test_a_baseline_that_tells_no_number_is_refused_with_a_sentence(web: History) -> None:
-    with pytest.raises(RecrawlError, match="content-change-rate ranks pages, but does not tell how many"):
+    with pytest.raises(RecrawlError, match="content-change-rate ranks pages, but does not predict how many"):
         train(web, Recipe(learner="content-change-rate"))
 
 

@@ -17,8 +17,8 @@ TRUTH = [True] * 20 + [False] * 20
 def test_it_tells_topics_apart_and_says_how_well() -> None:
     model = train(ON + OFF, TRUTH)
     assert model.accuracy == 1.0
-    told = model.predict(["https://f.org/politics/vote", "https://f.org/sport/goal"])
-    assert told[0] > 0.5 > told[1]
+    probability = model.predict(["https://f.org/politics/vote", "https://f.org/sport/goal"])
+    assert probability[0] > 0.5 > probability[1]
 
 
 def test_its_probabilities_are_those_of_scikit_learn() -> None:
@@ -42,7 +42,7 @@ def test_it_survives_the_disk(tmp_path: Path) -> None:
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "r.json").write_text(content)
-    with pytest.raises(RecrawlError, match="no relevance classifier"):
+    with pytest.raises(RecrawlError, match="not a relevance classifier"):
         Relevance.load(tmp_path / "r.json")
     with pytest.raises(RecrawlError, match="there is no file"):
         Relevance.load(tmp_path / "missing.json")

@@ -70,18 +70,18 @@ def test_an_importance_does_not_depend_on_the_other_groups() -> None:
 
 
 def test_the_rows_given_are_left_as_they_were_and_only_some_of_them_used() -> None:
-    before, sizes, told = X.copy(), set(), []
+    before, sizes, calls = X.copy(), set(), []
 
     def predict(rows: np.ndarray) -> np.ndarray:
         sizes.add(len(rows))
         return np.asarray(MODEL.predict(rows))
 
     permutation_importance(
-        predict, X, TRUTH, r2_score, max_rows=50, on_progress=lambda done, total: told.append((done, total))
+        predict, X, TRUTH, r2_score, max_rows=50, on_progress=lambda done, total: calls.append((done, total))
     )
     assert (before == X).all()
     assert sizes == {50}
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_without_rows_importances_are_nan() -> None:

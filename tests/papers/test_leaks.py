@@ -53,7 +53,7 @@ def words(seed: int, among: list[str] = WORDS) -> str:
 
 
 @pytest.fixture(scope="module")
-def told_later(tmp_path_factory: pytest.TempPathFactory) -> History:
+def later_text(tmp_path_factory: pytest.TempPathFactory) -> History:
     """Every other page gains a link in every round, and its text says so from the second round on."""
 
     def text(i: int, r: int) -> str:
@@ -84,11 +84,11 @@ def settings(*parts: str, **more: Any) -> OutlinkSettings:
 
 
 @pytest.fixture(scope="module")
-def ladder(told_later: History) -> OutlinkEvaluation:
-    return evaluate(told_later, panel.build(told_later), settings("features", "importance", "history"))
+def ladder(later_text: History) -> OutlinkEvaluation:
+    return evaluate(later_text, panel.build(later_text), settings("features", "importance", "history"))
 
 
-def test_text_of_later_rounds_does_not_tell_the_link_change_rate(ladder: OutlinkEvaluation) -> None:
+def test_text_of_later_rounds_does_not_leak_into_the_link_change_rate(ladder: OutlinkEvaluation) -> None:
     r2 = {(row["learner"], row["features"]): row["r2"] for row in ladder.rows["features"]}
     for learner in ("hist-gradient-boosting", "extra-trees"):
         for features in ("SPsem", "SP+SN", "SPsem+SN"):
@@ -101,17 +101,17 @@ def test_related_pages_by_later_text_are_not_important_for_the_link_change_rate(
     assert max(drops.values()) < 0.1
 
 
-def test_text_before_the_predicted_round_does_tell_of_it(ladder: OutlinkEvaluation) -> None:
+def test_text_before_the_predicted_round_helps_to_predict_it(ladder: OutlinkEvaluation) -> None:
     """The same text is fair for whether there are new links in the last round: related pages by it gain links, too."""
     scores = [row["balanced_accuracy"] for row in ladder.rows["history"] if row["learner"] == "extra-trees"]
     assert max(scores) == 1
 
 
-def test_the_first_rounds_features_do_not_change_with_what_comes_later(told_later: History) -> None:
-    whole = panel.build(told_later)
+def test_the_first_rounds_features_do_not_change_with_later_visits(later_text: History) -> None:
+    whole = panel.build(later_text)
 
     def first(n_rounds: int) -> Any:
-        known = gather_evidence(told_later, whole.window(0, n_rounds), settings("features"))
+        known = gather_evidence(later_text, whole.window(0, n_rounds), settings("features"))
         return known.first.matrix(FEATURE_SETS["SPsem+SN"], 1)
 
     for n_rounds in (2, 4):
@@ -123,7 +123,7 @@ def ranked(memorable: History) -> OutlinkEvaluation:
     return evaluate(memorable, panel.build(memorable), settings("rankings", split="time"))
 
 
-def test_no_page_tells_a_ranking_its_own_earlier_link_change_rate(ranked: OutlinkEvaluation) -> None:
+def test_no_page_gives_a_ranking_its_own_earlier_link_change_rate(ranked: OutlinkEvaluation) -> None:
     rho = {row["paper"]: row["spearman"] for row in ranked.rows["rankings"] if row["truth"] == "link-change-rate"}
     assert rho["LCR-ET"] < 0.4
     assert rho["LCR-ET_LBLA"] < 0.4

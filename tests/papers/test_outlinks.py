@@ -93,12 +93,12 @@ def asked_for(*parts: str) -> OutlinkSettings:
     return OutlinkSettings(links=("internal",), parts=parts, seeds=(0,), quick=True, trees=3, history=1, n_jobs=1)
 
 
-def test_how_related_pages_were_found_is_told_with_the_recall(tmp_path: Path) -> None:
+def test_the_search_for_related_pages_is_described_with_its_recall(tmp_path: Path) -> None:
     history = two_hosts(tmp_path)
     found = evaluate(history, panel.build(history, "crawl", 0.0), asked_for("features", "history"))
-    told = "by the text before the predicted round 24 pages have some, exact search with recall 1.000"
+    last = "by the text before the predicted round 24 pages have some, exact search with recall 1.000"
     first = "by the text of the first round 12 pages have some, exact search with recall 1.000"
-    assert found.related == f"{told}; {first}"
+    assert found.related == f"{last}; {first}"
     assert scope(found).endswith(f"Related pages: {found.related}.")
     assert found.about() == {
         "pages": 24, "rounds": 4, "predicted": found.predicted, "split": "pages", "related": found.related, "recall": 1.0,
@@ -108,14 +108,14 @@ def test_how_related_pages_were_found_is_told_with_the_recall(tmp_path: Path) ->
     assert (unneeded.related, unneeded.recall) == ("none were needed", None)
 
 
-def test_what_was_to_be_trusted_but_is_unknown_is_noted(tmp_path: Path) -> None:
+def test_trusted_pages_that_are_unknown_are_noted(tmp_path: Path) -> None:
     history = two_hosts(tmp_path)
     pages = panel.build(history, "crawl", 0.0)
     found = evaluate(history, pages, asked_for("features"), trusted=["h0.org", "https://h9.org/"])
-    assert found.notes == ("'https://h9.org/' was to be trusted, but no such page or host is among those evaluated",)
+    assert found.notes == ("--trusted 'https://h9.org/': no such page or host is among those evaluated",)
     found = evaluate(history, pages, asked_for("features"), trusted=["h1.org"])
     assert len(found.notes) == 1
-    assert "nothing that is to be trusted was seen in the first round" in found.notes[0]
+    assert "no trusted page was seen in the first round" in found.notes[0]
     with pytest.raises(NotEnoughData, match="none of the trusted pages and hosts is in the panel"):
         evaluate(history, pages, asked_for("features"), trusted=["h9.org"])
 
@@ -193,8 +193,8 @@ def test_pages_that_never_gained_links_are_tied_where_the_ranking_says_so(tmp_pa
     chosen = tuple(ranking for ranking in rankings.RANKINGS if ranking.learner == "forecast")
     settings = replace(QUICK, split="time")
     known = known_before(history, built, 5, rankings.all_features(settings))
-    told = {ranking.name: value for ranking, _, value in rankings._ranked(known, settings, chosen, "internal", 0)}
+    values = {ranking.name: value for ranking, _, value in rankings._ranked(known, settings, chosen, "internal", 0)}
     has_gained = known.values("mean_internal")[:, 4] > 0
     assert 0 < has_gained.sum() < 40
-    assert (told["forecast, quiet tied"][~has_gained] == 0).all()
-    np.testing.assert_array_equal(told["forecast, quiet tied"][has_gained], told["forecast"][has_gained])
+    assert (values["forecast, quiet tied"][~has_gained] == 0).all()
+    np.testing.assert_array_equal(values["forecast, quiet tied"][has_gained], values["forecast"][has_gained])

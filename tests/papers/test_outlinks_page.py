@@ -269,10 +269,10 @@ def test_the_strongest_correlations_come_first_whatever_their_sign() -> None:
 
 
 def test_a_baseline_that_beats_the_models_is_named_plainly() -> None:
-    told = " ".join(findings(made_up(rho={"average-count": 0.8})))
-    assert "no model ranks pages as well as the simple baseline NNL-Av (average-count; ρ 0.800)" in told
-    told = " ".join(findings(made_up(rho={"forecast": 0.8})))
-    assert "By the number of new internal links, forecast (ρ 0.800) ranks pages best" in told
+    text = " ".join(findings(made_up(rho={"average-count": 0.8})))
+    assert "no model ranks pages as well as the simple baseline NNL-Av (average-count; ρ 0.800)" in text
+    text = " ".join(findings(made_up(rho={"forecast": 0.8})))
+    assert "By the number of new internal links, forecast (ρ 0.800) ranks pages best" in text
     assert "is no better than the simple baseline" in " ".join(findings(made_up()))
 
 

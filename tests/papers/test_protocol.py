@@ -193,7 +193,7 @@ def test_pooled_rows_are_capped_and_still_belong_together() -> None:
 
 
 @pytest.mark.parametrize("n_rounds", [1, 2])
-def test_too_few_rounds_are_told(n_rounds: int) -> None:
+def test_too_few_rounds_are_refused(n_rounds: int) -> None:
     known, target = known_of(20, n_rounds, missing=0), HasNewLinks("all")
     with pytest.raises(NotEnoughData, match="at least three rounds"):
         by_time(known, target, everything(1))
@@ -205,14 +205,14 @@ def test_too_few_rounds_are_told(n_rounds: int) -> None:
 
 
 @pytest.mark.parametrize("n_pages", [1, 2])
-def test_too_few_pages_are_told(n_pages: int) -> None:
+def test_too_few_pages_are_refused(n_pages: int) -> None:
     known = known_of(n_pages, 4, missing=0)
     with pytest.raises(NotEnoughData, match="too few to learn and to test"):
         by_pages(known, NewLinkCount("all"), everything(1), 0)
     assert len(by_time(known, NewLinkCount("all"), everything(1)).y_test) == n_pages
 
 
-def test_rounds_in_which_nobody_looked_are_told() -> None:
+def test_rounds_without_visits_are_refused() -> None:
     known = known_of(20, 4, missing=0)
     known.panel.n_new_internal[:, 3] = np.nan
     with pytest.raises(NotEnoughData, match="no page with a known new-link-count in round 3"):
@@ -245,7 +245,17 @@ def task_of(target: Target, n_tune: int = 60, seed: int = 0) -> PredictionTask:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(200, 2)).astype(np.float32)
     y = (x[:, 0] > 0).astype(np.float32) if target.kind == "presence" else x[:, 0]
-    return PredictionTask(target, (), x[:100], y[:100], x[:n_tune], y[:n_tune], x[100:], y[100:], np.arange(100))
+    return PredictionTask(
+        target=target,
+        features=(),
+        x_train=x[:100],
+        y_train=y[:100],
+        x_tune=x[:n_tune],
+        y_tune=y[:n_tune],
+        x_test=x[100:],
+        y_test=y[100:],
+        test_pages=np.arange(100),
+    )
 
 
 def tune(learner: Learner, task: PredictionTask, history: int = 8, **settings: Any) -> Any:
@@ -263,7 +273,7 @@ def test_tuning_of_presence_goes_by_balanced_accuracy() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(200) < 0.2).astype(np.float32)
     x = np.column_stack([y + rng.normal(0, 0.7, 200), rng.normal(size=200)]).astype(np.float32)
-    task = PredictionTask(HasNewLinks(), (), x, y, x, y, x, y, np.arange(200))
+    task = replace(task_of(HasNewLinks()), x_train=x, y_train=y, x_tune=x, y_tune=y, x_test=x, y_test=y)
     ranges = {"class_weight": (None, "balanced"), "max_depth": (1,)}
     learner = Learner("tree", None, lambda task: DecisionTreeClassifier(random_state=0), ranges=ranges)
     assert tune(learner, task).class_weight == "balanced"
@@ -293,7 +303,7 @@ def test_too_few_rows_or_one_class_to_tune_on_leave_the_papers_settings() -> Non
     assert tune(named("always-zero"), task) is not None, "nothing to tune"
 
 
-def test_fewer_trees_are_asked_of_every_model_that_is_tried() -> None:
+def test_every_model_that_is_tried_has_fewer_trees() -> None:
     quick, searched = (tune(named("extra-trees"), task_of(NewLinkCount()), trees=3, quick=q) for q in (True, False))
     assert quick.n_estimators == searched.n_estimators == 3
 
@@ -312,13 +322,13 @@ def test_a_model_that_knows_one_class_only_is_sure() -> None:
     assert positive_probability(always, x).tolist() == [1, 1, 1]
     both = DummyClassifier().fit(x, [0, 1, 1])
     assert positive_probability(both, x) == pytest.approx([2 / 3] * 3)
-    told = predicted(both, "presence", x)
-    assert told.value.tolist() == [1, 1, 1]
-    assert told.probability is not None
-    assert told.value.dtype == told.probability.dtype == np.float32
+    both_ways = predicted(both, "presence", x)
+    assert both_ways.value.tolist() == [1, 1, 1]
+    assert both_ways.probability is not None
+    assert both_ways.value.dtype == both_ways.probability.dtype == np.float32
 
 
-def test_a_regressor_tells_a_value_and_no_probability() -> None:
+def test_a_regressor_gives_a_value_and_no_probability() -> None:
     task = task_of(NewLinkCount())
     found = fit_predict(ExtraTreesRegressor(20, random_state=0), task)
     assert found.probability is None
@@ -327,7 +337,7 @@ def test_a_regressor_tells_a_value_and_no_probability() -> None:
     assert np.corrcoef(found.value, task.y_test)[0, 1] > 0.9
 
 
-def test_a_model_of_counts_tells_mean_and_probability_of_any() -> None:
+def test_a_model_of_counts_gives_mean_and_probability_of_any() -> None:
     task = task_of(NewLinkCount())
     counts = replace(task, y_train=np.maximum(task.y_train, 0).round(), y_test=np.maximum(task.y_test, 0).round())
     found = fit_predict(named("poisson").make("number", n_jobs=1, max_iter=20), counts)

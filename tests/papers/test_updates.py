@@ -97,7 +97,7 @@ def test_the_first_capture_of_a_window_only_begins_an_interval(tmp_path: Path) -
     assert rated_pages(captures, week_3, 2 * WEEK, settings).probability[0] > 0
 
 
-def test_failures_are_no_captures_and_baselines_begin_anew(tmp_path: Path) -> None:
+def test_failures_are_no_captures_and_baselines_are_not_compared(tmp_path: Path) -> None:
     history = weekly(tmp_path, {"https://a.org/": ".x+b.+"})
     captures = captures_of(history)
     assert captures.changed.tolist() == [UNDEFINED, NEW, UNDEFINED, SAME, NEW]
@@ -120,11 +120,11 @@ def test_an_update_of_any_shallow_page_is_an_update_of_the_site(tmp_path: Path) 
     }
     captures = captures_of(weekly(tmp_path, pages), "crawl", "site")
     parts = [captures.changed[captures.start[i] : captures.start[i + 1]].tolist() for i in (0, 1)]
-    # a.org: in week 4 one page begins anew, the other is quiet; in week 5 the other way round, and it has an update.
+    # a.org: in week 4 one page has a baseline, the other is quiet; in week 5 the other way round, and it has an update.
     assert parts == [[UNDEFINED, SAME, NEW, SAME, SAME, NEW], [UNDEFINED, UNDEFINED, SAME, SAME, SAME]]
 
 
-def test_a_new_page_of_a_site_tells_nothing_about_the_site(tmp_path: Path) -> None:
+def test_a_new_page_of_a_site_says_nothing_about_the_site(tmp_path: Path) -> None:
     pages = {"https://a.org/": ". .", "https://a.org/late": " . "}
     captures = captures_of(weekly(tmp_path, pages), "visits", "site")
     assert captures.changed.tolist() == [UNDEFINED, SAME]
@@ -157,16 +157,16 @@ def slow_rate(days: list[float], changed: list[bool], estimator: str) -> float:
 
 
 def slow_probability(visits: list[tuple[float, int]], now: float, settings: UpdateSettings) -> float | None:
-    """One page, its captures in a window as (day, what it told); None without an interval."""
+    """One page, its captures in a window as (day, what it showed); None without an interval."""
     days, changed, last = [], [], None
     begin = before = visits[0][0] if visits else 0.0
-    for at, told in visits[1:]:
-        end = (before + at) / 2 if told == 1 and settings.updates == "interpolated" else at
-        if told >= 0:
+    for at, state in visits[1:]:
+        end = (before + at) / 2 if state == 1 and settings.updates == "interpolated" else at
+        if state >= 0:
             days.append(end - begin)
-            changed.append(told == 1)
-            last = end if told == 1 else last
-        begin, before = (end if told >= 0 else at), at
+            changed.append(state == 1)
+            last = end if state == 1 else last
+        begin, before = (end if state >= 0 else at), at
     if not days:
         return None
     if last is None:
@@ -191,8 +191,8 @@ def slow_counts(pages: list[list[tuple[float, int]]], weeks: float, settings: Up
                 continue
             n_known += 1
             dates = []
-            for (before, _), (at, told) in pairwise(page):
-                if told == 1:
+            for (before, _), (at, state) in pairwise(page):
+                if state == 1:
                     dates.append((before + at) / 2 if settings.updates == "interpolated" else at)
             chosen.append(p)
             updated.append(any(now < date <= now + ahead for date in dates))
@@ -221,8 +221,8 @@ def test_scores_are_those_of_plain_loops(tmp_path: Path, settings: UpdateSetting
     origin = captures.at.min()
     pages = [
         [
-            ((at - origin) / 86_400e6, int(told))
-            for at, told in zip(captures.at[a:b], captures.changed[a:b], strict=True)
+            ((at - origin) / 86_400e6, int(state))
+            for at, state in zip(captures.at[a:b], captures.changed[a:b], strict=True)
         ]
         for a, b in zip(captures.start[:-1], captures.start[1:], strict=True)
     ]
@@ -385,7 +385,7 @@ def test_the_command_prints_rows_and_takes_a_period(tmp_path: Path) -> None:
     [
         (("--windows", "0-3"), b"--windows"),
         (("--thetas", "0.5,2"), b"--thetas"),
-        (("--ahead", "soon"), b"no period"),
+        (("--ahead", "soon"), b"not a period"),
         (("--level", "host"), b"--level"),
         (("--from", "yesterday"), b"--from"),
         (("--links", "internal"), b"--links belongs to --method outlinks"),
@@ -401,7 +401,7 @@ def test_options_of_the_other_method_and_unknown_methods_are_wrong_usage(tmp_pat
     for options, sentence in (
         (("--windows", "3"), b"belongs to --method history-aware"),
         (("--every", "visits"), b"--every visits is for"),
-        (("--method", "magic"), b"'magic' is not known"),
+        (("--method", "magic"), b"No value named 'magic'"),
     ):
         found = run("evaluate", "--history", tmp_path, *options)
         assert found.returncode == 2

@@ -11,7 +11,7 @@ from recrawl.plan.budgets import pages_of
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6))
-def test_a_number_is_so_many_pages(number: int, n_pages: int) -> None:
+def test_a_number_is_a_number_of_pages(number: int, n_pages: int) -> None:
     assert pages_of(str(number), n_pages) == number
 
 
@@ -23,6 +23,6 @@ def test_a_share_is_that_share_to_half_a_page_but_at_least_one(hundredths: int, 
 
 
 @pytest.mark.parametrize("budget", ["0", "0%", "-5", "1.5", "ten", "", "%", "10%%", "1e3", "٣", "10 pages", "nan"])
-def test_a_text_that_is_no_budget_is_refused(budget: str) -> None:
+def test_a_text_that_is_not_a_budget_is_refused(budget: str) -> None:
     with pytest.raises(BadBudget):
         pages_of(budget, 100)

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import command, output
 from planning import explain, request
-from recrawl.cli import app
 from recrawl.history import History
 from recrawl.models.predictor import Recipe, predict, train
 from recrawl.models.saved import save
@@ -25,7 +24,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[History, Path]:
     """A web with pages that fail and pages that die, and a model of it."""
-    folder = tmp_path_factory.mktemp("foreseen")
+    folder = tmp_path_factory.mktemp("by_model")
     history = History.create(folder / "history")
     for batch in batches(SynthSettings(pages=150, rounds=6, terms=False, failure_rate=0.1, death_rate=0.05, seed=3)):
         history.append(batch)
@@ -38,8 +37,8 @@ def test_the_plan_has_the_order_of_the_predictions(made: tuple[History, Path]) -
     plan = make_plan(situation_by_model(history, model), request(10), NOW)
     from recrawl.models.saved import load
 
-    told = predict(load(model), history)["all"]
-    by_page = dict(zip(told.panel.page.tolist(), told.expected.tolist(), strict=True))
+    prediction = predict(load(model), history)["all"]
+    by_page = dict(zip(prediction.panel.page.tolist(), prediction.expected.tolist(), strict=True))
     assert plan.expected.tolist() == pytest.approx([by_page[page] for page in plan.page.tolist()])
     gone = set(situation_by_model(history, model).page[situation_by_model(history, model).pages.is_gone].tolist())
     alive = sorted((value for page, value in by_page.items() if page not in gone), reverse=True)
@@ -57,7 +56,7 @@ def test_pages_are_known_as_a_policy_that_saw_every_visit_knows_them(made: tuple
     assert (seen.pages.n_failures > 0).any()
 
 
-def test_predictions_are_kept_until_visits_come(made: tuple[History, Path], tmp_path: Path) -> None:
+def test_predictions_are_kept_until_there_are_new_visits(made: tuple[History, Path], tmp_path: Path) -> None:
     _, model = made
     history = History.create(tmp_path / "history")
     for batch in batches(SynthSettings(pages=150, rounds=6, terms=False, failure_rate=0.1, death_rate=0.05, seed=3)):
@@ -83,19 +82,19 @@ def test_explain_knows_the_past_of_a_page(made: tuple[History, Path]) -> None:
     history, model = made
     situation = situation_by_model(history, model)
     best = make_plan(situation, request(1), NOW).url[0].as_py()
-    told = explain(situation, request(1), best, NOW)
-    assert (told.is_picked, told.rank) == (True, 1)
-    assert told.n_new_links > 0
-    assert told.last_change_at is not None
+    explanation = explain(situation, request(1), best, NOW)
+    assert (explanation.is_picked, explanation.rank) == (True, 1)
+    assert explanation.n_new_links > 0
+    assert explanation.last_change_at is not None
 
 
-def test_a_model_of_links_does_not_tell_whether_pages_changed(made: tuple[History, Path]) -> None:
+def test_a_model_of_links_does_not_predict_whether_pages_changed(made: tuple[History, Path]) -> None:
     history, model = made
     situation = situation_by_model(history, model)
     plan = make_plan(situation, request(5), NOW)
     assert [row["probability_changed"] for row in records(plan)] == [None] * 5
-    told = explain(situation, request(5), plan.url[0].as_py(), NOW)
-    assert (told.probability_changed, told.n_compared) == (None, 0)
+    explanation = explain(situation, request(5), plan.url[0].as_py(), NOW)
+    assert (explanation.probability_changed, explanation.n_compared) == (None, 0)
     store(history, plan)
     (score,) = scores(history, plan.id)
     assert (score.changed, score.expected_changed) == (None, None)
@@ -104,8 +103,8 @@ def test_a_model_of_links_does_not_tell_whether_pages_changed(made: tuple[Histor
 def test_the_command(made: tuple[History, Path]) -> None:
     history, model = made
     args = ["plan", "--budget", "5", "--history", str(history.store.folder), "--model", str(model)]
-    result = CliRunner().invoke(app, [*args, "--format", "urls", "--dry-run"])
-    assert result.exit_code == 0, result.output
-    assert len([line for line in result.stdout.splitlines() if line.startswith("http")]) == 5
-    refused = CliRunner().invoke(app, [*args, "--policy", "bandit"])
-    assert refused.exit_code == 2
+    urls = output(*args, "--format", "urls", "--dry-run").splitlines()
+    assert [url.startswith("http") for url in urls] == [True] * 5
+    refused = command(*args, "--policy", "bandit")
+    assert refused.code == 2
+    assert refused.stderr == "error: model plans by its own predictions: leave policy and settings out\n"

@@ -186,11 +186,11 @@ def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
     examples, machine, told = seen.examples(panel.word_scale), panel.machine, []
     for page in range(len(seen.text[0])):
         if panel.experts is None:
-            told.append(float(learn.single_expert(examples, page, machine)[t]))
+            told.append(float(machine.ask(examples, page, [page])[t]))
             continue
         experts, weight = panel.experts.of(page)
         own = float(panel.experts.own_weight[page])
-        margin = learn.related_experts(examples, page, experts, weight, own, machine)[t]
+        margin = learn.vote(learn.opinions(examples, page, [page, *experts], machine), np.append(own, weight))[t]
         told.append(float(margin / (np.abs(weight).sum() + abs(own))))
     return told
 

@@ -75,7 +75,7 @@ def test_what_is_read_later_counts_for_nothing(history: History) -> None:
 def test_hints_take_at_most_half_of_the_budget_and_keep_to_the_caps(history: History, tmp_path: Path) -> None:
     rows = [hint_row("honest", page, NOW - timedelta(hours=1), NOW - timedelta(hours=2)) for page in range(N_PAGES)]
     other = History.open(shutil.copytree(history.store.folder, tmp_path / "h"))
-    HINTS.append(other.store.folder, pa.Table.from_pylist(rows, schema=HINTS.schema))
+    HINTS.append(other.beside, pa.Table.from_pylist(rows, schema=HINTS.schema))
     hinted = [reason.startswith("its sitemap") for reason in make(other, named("round-robin"), request(6), NOW).reason]
     assert hinted == [True] * 3 + [False] * 3
     capped = make(other, named("round-robin"), request(6, per_host=1), NOW)

@@ -268,7 +268,7 @@ def test_plans_stored_before_changes_were_expected_can_still_be_read_and_scored(
     watched(history, "mixed", on(12), 2)
     old = make(history, LinksAndContent(), request(1), START + 5.5 * DAY)
     store(history, old)
-    rows = stored(history.store.folder)
+    rows = stored(history.beside)
     older = pa.schema([field for field in PLANS if field.name != "changed"])
     rows = rows.select(older.names).cast(older)
     write_deltalake(tmp_path / "h" / "plans", rows, mode="overwrite", schema_mode="overwrite")
@@ -276,7 +276,7 @@ def test_plans_stored_before_changes_were_expected_can_still_be_read_and_scored(
     first, second = scores(history)
     assert (first.visited, first.changed, first.expected_changed) == (1, None, None)
     assert second.visited == second.compared == 1
-    assert stored(history.store.folder)["changed"].null_count == 1
+    assert stored(history.beside)["changed"].null_count == 1
     assert first.record()["expected"] > 0
 
 
@@ -415,7 +415,7 @@ def test_a_plan_is_scored_by_its_own_notion_of_change(two_pages: History, change
 def test_plans_stored_before_notions_were_kept_count_any_change(two_pages: History) -> None:
     store(two_pages, make(two_pages, named("freshness-value"), request(2, goal="content"), START + 10.5 * DAY))
     older = pa.schema([field for field in PLANS if field.name != "change"])
-    rows = stored(two_pages.store.folder).select(older.names).cast(older)
+    rows = stored(two_pages.beside).select(older.names).cast(older)
     write_deltalake(two_pages.store.folder / "plans", rows, mode="overwrite", schema_mode="overwrite")
     (score,) = scores(two_pages)
     assert (score.change, score.compared) == ("any", 2)
@@ -428,7 +428,7 @@ def test_the_command_takes_a_notion_of_change(two_pages: History) -> None:
     result = CliRunner().invoke(app, [*base, "--change", "significant", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout.splitlines()[-1])["url"] == page("turns")
-    assert stored(two_pages.store.folder)["change"].to_pylist() == ["significant"]
+    assert stored(two_pages.beside)["change"].to_pylist() == ["significant"]
     wrong = CliRunner().invoke(app, [*base, "--change", "significent"])
     assert wrong.exit_code == 2
     model = CliRunner().invoke(

@@ -1,4 +1,4 @@
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def run(policy: str, found: list[int], published: list[int], per_day: int = 4) -
         {"at": f"2026-01-{1 + i // per_day:02d}T{i % per_day:02d}:00:00+00:00", "found": f, "published": p}
         for i, (f, p) in enumerate(zip(found, published, strict=True))
     ]
-    return Replayed(policy, None, False, {}, 10, rows)
+    return Replayed(policy=policy, paper=None, sees_future=False, settings={}, budget=10, rows=rows)
 
 
 def made(n_days: int, gain: float, seed: int = 1) -> tuple[Replayed, Replayed]:
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_interval_and_the_other_way_round_its_oppos
     assert turned.p_value == found.p_value
 
 
-def test_few_days_are_told() -> None:
+def test_few_days_are_noted() -> None:
     found = compare(*made(3, 0.1))
     assert found.note == "only 3 days: a rough interval"
     alone = compare(*made(1, 0.1))
@@ -97,7 +97,7 @@ def test_days_without_any_link_do_no_harm() -> None:
 
 def test_only_runs_with_the_same_budget_and_the_same_cycles_are_compared() -> None:
     one, other = made(5, 0.1)
-    more: Any = Replayed("more", None, False, {}, 20, one.rows)
+    more = replace(one, policy="more", budget=20)
     assert [found.policy for found in against([one, other, more], other)] == ["one"]
     with pytest.raises(ValueError, match="not replayed over the same cycles"):
         compare(one, made(6, 0.1)[1])

@@ -40,7 +40,7 @@ ROWS = [
 
 
 def run(rows: list[dict[str, Any]]) -> Replayed:
-    return Replayed("made-up", "MADE", False, {}, 4, rows)
+    return Replayed(policy="made-up", paper="MADE", sees_future=False, settings={}, budget=4, rows=rows)
 
 
 def test_the_summary_is_what_the_rows_add_up_to() -> None:

@@ -7,7 +7,7 @@ from recrawl.history import History
 from recrawl.plan.default import default_policy, recommend
 from recrawl.policies.budget import Budget
 from recrawl.replay.summary import summarise
-from recrawl.replay.tune import told, tune
+from recrawl.replay.tune import label, tune
 from recrawl.synth import SynthSettings, batches
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
@@ -39,7 +39,7 @@ def test_a_single_candidate_has_nothing_to_be_compared_with(hourly: tuple[Histor
     assert found.against_round_robin is None
 
 
-def test_who_knows_the_future_is_not_recommended(hourly: tuple[History, World]) -> None:
+def test_a_policy_that_knows_the_future_is_not_recommended(hourly: tuple[History, World]) -> None:
     found = tune(hourly[1], Budget(6), ("oracle", "round-robin", "windowed-outdegree"), window=20)
     assert {run.policy for run in found.runs} == {"round-robin", "windowed-outdegree"}
     with pytest.raises(RecrawlError, match="knows the future"):
@@ -52,10 +52,10 @@ def test_policies_that_found_the_same_are_a_tie(hourly: tuple[History, World]) -
     assert not tune(world, Budget(6), ("round-robin", "windowed-outdegree"), window=20).is_tie
 
 
-def test_candidates_may_have_settings_which_are_told_and_kept(hourly: tuple[History, World]) -> None:
+def test_candidates_may_have_settings_which_are_shown_and_kept(hourly: tuple[History, World]) -> None:
     candidates = [("round-robin", {}), ("expected-harvest", {"favour": "freshness"})]
     found = tune(hourly[1], Budget(6), candidates)
-    assert told(found.best) == "expected-harvest (favour freshness)"
+    assert label(found.best) == "expected-harvest (favour freshness)"
     assert found.record("crawl")["settings"]["favour"] == "freshness"
     assert found.against_next is not None
     assert found.against_next.policy == "expected-harvest (favour freshness)"
@@ -64,6 +64,6 @@ def test_candidates_may_have_settings_which_are_told_and_kept(hourly: tuple[Hist
 def test_the_default_stays_unless_another_is_better_by_more_than_chance(hourly: tuple[History, World]) -> None:
     close = [("expected-harvest", {"explore": share}) for share in (0.0, 0.1, 0.25, 0.4, 0.6)]
     found = tune(hourly[1], Budget(6), close)
-    assert told(found.best) == "expected-harvest" or (found.against_next is not None and found.against_next.low > 0)
+    assert label(found.best) == "expected-harvest" or (found.against_next is not None and found.against_next.low > 0)
     poor = tune(hourly[1], Budget(6), ["round-robin", "expected-harvest"])
     assert poor.best.policy == "expected-harvest"

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from recrawl.report.tables import Table
-from recrawl.report.terminal import bullets
+from recrawl.report.terminal import Bullets
 
 HEADER = ("policy", "coverage", "vs round-robin", "links per fetch", "overlap of the cycle", "milliseconds per cycle")
 WIDE = Table(HEADER, [["regression-round-robin (baseline)", 0.129, "+0.519*", 5.62, 0.125, 20.37]], note="A note.")
@@ -44,5 +44,5 @@ def test_an_empty_table_is_its_title_and_its_note() -> None:
 
 
 def test_lines_of_a_list_are_indented() -> None:
-    lines = printed(bullets(["one two three four five", "six"]), 12)
+    lines = printed(Bullets(["one two three four five", "six"]), 12)
     assert [line.rstrip() for line in lines] == ["• one two", "  three four", "  five", "• six"]

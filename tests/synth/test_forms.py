@@ -1,4 +1,4 @@
-"""All forms of the made-up web tell the same story."""
+"""All forms of the made-up web show the same visits."""
 
 import io
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A living web is fetched over real connections, and told apart from the truth it claims to show."""
+"""A living web is fetched over real connections and compared with the truth that it states."""
 
 import gzip
 import http.client
@@ -307,7 +307,7 @@ def test_answers_fail_at_the_shares_of_the_settings(client):
     kinds = (Fault.SERVER_ERROR, Fault.RESET, Fault.SHORT, Fault.LONG, Fault.SLOW)
     assert all(found[kind] == pytest.approx(80, abs=30) for kind in kinds)
     assert statuses["500"] + statuses["503"] == found[Fault.SERVER_ERROR]
-    # A client that sees the announced length takes no notice of what comes after it.
+    # A client that sees the announced length ignores everything after it.
     assert statuses["broken"] >= found[Fault.RESET] + found[Fault.SHORT]
 
 
@@ -408,7 +408,7 @@ def test_traps_that_redirect(calm, client):
         wall = forgetful.get(trap + "cookie")
     assert wall.headers["location"] == "/trap/cookie"
     assert client.get(trap + "cookie", follow_redirects=True).status_code == 200
-    assert client.get(trap + "unheard-of").status_code == 404
+    assert client.get(trap + "unknown").status_code == 404
 
 
 def test_traps_that_look_like_pages(calm, client):
@@ -489,15 +489,15 @@ TAG = st.text("abc123-", min_size=1, max_size=5).map(lambda text: f'"{text}"')
 @given(TAG, st.lists(TAG, max_size=4), st.booleans(), st.booleans())
 def test_a_tag_matches_if_it_is_in_the_list_weak_or_not(tag, others, is_known, is_weak):
     listed = ", ".join(others + ([f"W/{tag}"] if is_known else []))
-    asked = HttpRequest("GET", "/", {"if-none-match": listed})
-    assert asked.has_copy(f"W/{tag}" if is_weak else tag, None) == (is_known or tag in others)
+    request = HttpRequest("GET", "/", {"if-none-match": listed})
+    assert request.has_copy(f"W/{tag}" if is_weak else tag, None) == (is_known or tag in others)
 
 
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)), st.integers(-5, 5))
 def test_a_date_matches_if_the_page_is_not_newer(at, seconds):
     at = at.replace(microsecond=0, tzinfo=UTC)
     seen = datetime.fromtimestamp(at.timestamp() + seconds, UTC)
-    asked = HttpRequest("GET", "/", {"if-modified-since": http_date(seen)})
-    assert asked.has_copy(None, at) == (seconds >= 0)
+    request = HttpRequest("GET", "/", {"if-modified-since": http_date(seen)})
+    assert request.has_copy(None, at) == (seconds >= 0)
     # A tag, where there is one, decides alone.
-    assert not HttpRequest("GET", "/", {**asked.headers, "if-none-match": '"other"'}).has_copy('"own"', at)
+    assert not HttpRequest("GET", "/", {**request.headers, "if-none-match": '"other"'}).has_copy('"own"', at)

@@ -67,7 +67,7 @@ tidy(app)
 
 def _version(asked: bool) -> None:
     if asked:
-        from recrawl import __version__
+        from recrawl.core.version import __version__
 
         typer.echo(f"recrawl {__version__}")
         raise typer.Exit

@@ -45,7 +45,7 @@ def archive(
     Polite (24 index requests per minute, Retry-After obeyed) and resumable: run it again to continue, or to get new captures.
     Only this command and recrawl crawl use the network.
     """
-    from recrawl import __version__
+    from recrawl.core.version import __version__
     from recrawl.history import History
     from recrawl.sources.response import response_visit
     from recrawl.sources.wayback import BASE_URL, Archive, Client

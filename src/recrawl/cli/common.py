@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 import typer
 
 from recrawl.core.files import compressed_file
-from recrawl.errors import RecrawlError
-from recrawl.world.notion_names import ANY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,28 +67,6 @@ EveryOption = Annotated[
 ]
 
 
-def checked_change(text: str) -> str:
-    """``any``, or a notion of change; anything else is wrong usage."""
-    if text.strip() == ANY:
-        return ANY
-    from recrawl.world.change import notion_from
-
-    try:
-        notion_from(text)
-    except RecrawlError as error:
-        raise typer.BadParameter(f"{error}, or {ANY}") from None
-    return text.strip()
-
-
-ChangeOption = Annotated[
-    str,
-    typer.Option(
-        "--change",
-        metavar="KIND",
-        help="What makes a copy outdated: any difference, or significant, digest or shingles[:similarity].",
-        callback=checked_change,
-    ),
-]
 MinShareOption = Annotated[
     float,
     typer.Option("--min-share", min=0.0, max=1.0, help="Keep only pages seen in at least this share of the rounds."),
@@ -141,17 +117,17 @@ def console() -> Console:
     return Console(width=width(), highlight=False)
 
 
-def check_writable(out: str | None) -> None:
+def check_writable(out: str | None, option: str = "--out") -> None:
     """Refuse a file that cannot be written before anything slow begins."""
     if out is None or out == "-":
         return
     path = Path(out)
     if path.is_dir():
-        raise typer.BadParameter(f"{out} is a directory; name a file", param_hint="--out")
+        raise typer.BadParameter(f"{out} is a directory; name a file", param_hint=option)
     if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no directory {path.parent}; create it first", param_hint="--out")
+        raise typer.BadParameter(f"there is no directory {path.parent}; create it first", param_hint=option)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise typer.BadParameter(f"{out} cannot be written", param_hint="--out")
+        raise typer.BadParameter(f"{out} cannot be written", param_hint=option)
 
 
 def note(message: str) -> None:

@@ -15,7 +15,7 @@ from recrawl.cli.option_groups import with_options
 from recrawl.errors import RecrawlError
 from recrawl.plan.options import PlanOptions
 
-MOST_PERIODS = 500  #: that a history may be long for short cycles to be told by the clock
+MOST_PERIODS = 500  #: maximum number of periods in a history for which cycles follow the clock
 NO_SCRAPY = "recrawl crawl needs Scrapy: pip install 'recrawl[crawl]'"
 
 
@@ -63,7 +63,7 @@ def crawl(
             else:
                 _summary(cycle + 1, stats, cycles, "--seeds" if frontier and not cycle else "--plan" if plan else None)
 
-        outcome = run(
+        result = run(
             settings,
             polite.fetch_settings(),
             frontier=frontier,
@@ -73,16 +73,16 @@ def crawl(
             between=view.begin,
             after=after,
         )
-    if outcome.error is not None:
-        raise outcome.error
-    if len(outcome.cycles) < cycles:
-        note(f"{cycles - len(outcome.cycles):,} of {cycles:,} cycles were not begun")
-    if outcome.was_killed:
+    if result.error is not None:
+        raise result.error
+    if len(result.cycles) < cycles:
+        note(f"{cycles - len(result.cycles):,} of {cycles:,} cycles were not started")
+    if result.was_killed:
         raise typer.Exit(130)
-    failed = [stats["recrawl/plan_failed"] for stats in outcome.cycles if "recrawl/plan_failed" in stats]
+    failed = [stats["recrawl/plan_failed"] for stats in result.cycles if "recrawl/plan_failed" in stats]
     if failed:
         raise RecrawlError(f"no plan could be made: {failed[-1]}")
-    _check_any_came([crawl_summary(stats) for stats in outcome.cycles])
+    _check_any_received([crawl_summary(stats) for stats in result.cycles])
 
 
 def _check(options: PlanOptions, first: FirstCrawlOptions, fetch: FetchOptions) -> None:
@@ -107,16 +107,16 @@ def _settings(options: PlanOptions, fetch: FetchOptions, history: str) -> dict[s
     return CrawlOptions(**of_plan, **asdict(fetch), history=history).as_settings()
 
 
-def _check_any_came(cycles: list[dict[str, Any]]) -> None:
-    """A crawl that asked for pages and got none has failed."""
-    came = sum(one[kind] for one in cycles for kind in ("fetched", "not_modified", "gone", "redirects"))
-    in_vain = sum(one[kind] for one in cycles for kind in ("failed", "forbidden", "refused"))
-    if in_vain and not came:
-        raise RecrawlError("no page came; see above why")
+def _check_any_received(cycles: list[dict[str, Any]]) -> None:
+    """A crawl that requested pages and received none has failed."""
+    n_received = sum(cycle[kind] for cycle in cycles for kind in ("fetched", "not_modified", "gone", "redirects"))
+    n_failed = sum(cycle[kind] for cycle in cycles for kind in ("failed", "forbidden", "refused"))
+    if n_failed and not n_received:
+        raise RecrawlError("no page could be fetched; the messages above say why")
 
 
 def _rounds(every: str, folder: str) -> str:
-    """Cycles are told by when they were crawled, whatever the time between them, unless that is too short to see pauses.
+    """Cycles are the recorded crawls, whatever the time between them, unless that is too short to see pauses.
 
     Then the period is a cycle, as long as the history is not so long that nearly all of them would be empty.
     """
@@ -146,40 +146,40 @@ def _check_every(every: str) -> None:
 
 
 def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | None) -> None:
-    """One cycle in words; `given`: the option that must be given again to go on with it."""
+    """One cycle in words; `given`: the option that must be given again to continue it."""
     from recrawl.core.words import number as rounded
     from recrawl.crawl.unfinished import NOT_ALONE, NOT_KEPT
     from recrawl.crawl.view import crawl_summary, most_common
 
-    found, screen = crawl_summary(stats), console()
+    summary, screen = crawl_summary(stats), console()
     head = f"cycle {number}: " if n_cycles > 1 else ""
-    rate = found["visits"] / found["seconds"] if found["seconds"] else 0.0
+    rate = summary["visits"] / summary["seconds"] if summary["seconds"] else 0.0
     screen.print(
-        f"{head}{found['visits']:,} visits in {found['seconds']:.0f} s ({rate:.1f}/s): {found['fetched']:,} fetched, "
-        f"{found['not_modified']:,} unchanged, {found['gone']:,} gone, {found['failed']:,} failed; "
-        f"{found['bytes'] / 1e6:.1f} MB",
+        f"{head}{summary['visits']:,} visits in {summary['seconds']:.0f} s ({rate:.1f}/s): {summary['fetched']:,} fetched, "
+        f"{summary['not_modified']:,} unchanged, {summary['gone']:,} gone, {summary['failed']:,} failed; "
+        f"{summary['bytes'] / 1e6:.1f} MB",
         markup=False,
     )
-    expected = f", {rounded(found['expected_new_links'])} were expected" if found["planned"] else ""
-    screen.print(f"{found['new_links']:,} new links{expected}", markup=False)
-    for text in found["notes"]:
+    expected = f", {rounded(summary['expected_new_links'])} were expected" if summary["planned"] else ""
+    screen.print(f"{summary['new_links']:,} new links{expected}", markup=False)
+    for text in summary["notes"]:
         screen.print(text, style="dim", markup=False)
-    if found["failed"]:
-        screen.print(f"failed: {most_common(found['failures'])}", style="yellow", markup=False)
-    if found["forbidden"] and not found["planned"]:  # planned pages are told among the failures
-        why = f"not asked for, as robots.txt forbids it or cannot be read: {most_common(found['forbidden_why'])}"
+    if summary["failed"]:
+        screen.print(f"failed: {most_common(summary['failures'])}", style="yellow", markup=False)
+    if summary["forbidden"] and not summary["planned"]:  # planned pages are among the failures
+        why = f"not requested, because robots.txt forbids it or cannot be read: {most_common(summary['forbidden_why'])}"
         screen.print(why, style="yellow", markup=False)
-    if found["written"] < found["visits"]:
-        where = f"; {found['spilled']:,} are in {', '.join(found['spilled_to'])}: recrawl import adds them"
+    if summary["written"] < summary["visits"]:
+        where = f"; {summary['spilled']:,} are in {', '.join(summary['spilled_to'])}, add them with recrawl import"
         screen.print(
-            f"{found['visits'] - found['written']:,} visits are not in the history ({found['not_written']})"
-            + (where if found["spilled"] else ""),
+            f"{summary['visits'] - summary['written']:,} visits are not in the history ({summary['not_written']})"
+            + (where if summary["spilled"] else ""),
             style="red",
             markup=False,
         )
-    if found["ended"] != "finished":
+    if summary["ended"] != "finished":
         again = f" with the same {given}" if given else ""
-        onward = f"; the next crawl{again} goes on with what was not fetched"
-        if any(text.startswith((NOT_KEPT, NOT_ALONE)) for text in found["notes"]):
+        onward = f"; the next crawl{again} continues with the pages that were not fetched"
+        if any(text.startswith((NOT_KEPT, NOT_ALONE)) for text in summary["notes"]):
             onward = ""
-        screen.print(f"ended early: {found['ended']}{onward}", markup=False)
+        screen.print(f"ended early: {summary['ended']}{onward}", markup=False)

@@ -14,6 +14,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     SeedOption,
+    check_writable,
     checked_rounds,
     chosen,
 )
@@ -111,6 +112,7 @@ def evaluate(
         raise typer.BadParameter(
             f"--every visits is for --method history-aware; --method {chosen_method} goes from round to round"
         )
+    check_writable(out)
     page = PageOutput(out, self_contained)
     if chosen_method == "history-aware":
         evaluate_updates.run(history, as_of, updates_options.settings(every or "crawl", seed), page, json)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PANEL = "Options of --method experts"
 PARTS = "settings, combining, selection, history, number"
-CHOICES = "cross-correlation, dtw, content, graph or random"
+CHOICES = "cross-correlation, dtw, content, graph, random or online-correlation"
 
 
 def _option(name: str, text: str, **more: Any) -> Any:
@@ -219,34 +219,34 @@ def run(history: str, as_of: str | None, settings: ExpertSettings, page: PageOut
 
     opened = open_history(history, as_of)
     with _watched() as (on_step, on_page):
-        found = evaluate_experts(opened, settings, on_step, on_page)
+        evaluation = evaluate_experts(opened, settings, on_step, on_page)
         if page.path:
             from recrawl.papers.experts.page import write_experts_page
 
-            write_experts_page(page.path, found, self_contained=page.self_contained)
-    for line in found.notes:
+            write_experts_page(page.path, evaluation, self_contained=page.self_contained)
+    for line in evaluation.notes:
         note(line)
     if json:
-        _print_rows(found)
+        _print_rows(evaluation)
         return
     from rich.text import Text
 
     from recrawl.papers.experts.page import expert_tables, findings
     from recrawl.papers.experts.tables import scope
-    from recrawl.report.terminal import bullets
+    from recrawl.report.terminal import Bullets
 
     screen = console()
-    screen.print(bullets(findings(found)))
-    screen.print(Text(scope(found)))
-    for table in expert_tables(found):
+    screen.print(Bullets(findings(evaluation)))
+    screen.print(Text(scope(evaluation)))
+    for table in expert_tables(evaluation):
         screen.print(table)
     page.print_path(screen)
 
 
-def _print_rows(found: ExpertEvaluation) -> None:
-    about = {name: value for name, value in vars(found).items() if name != "rows"}
+def _print_rows(evaluation: ExpertEvaluation) -> None:
+    about = {name: value for name, value in vars(evaluation).items() if name != "rows"}
     print_json({"part": "about", **about})
-    for part, rows in found.rows.items():
+    for part, rows in evaluation.rows.items():
         for row in rows:
             print_json({"part": part, **row})
 

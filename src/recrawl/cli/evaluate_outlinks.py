@@ -102,33 +102,35 @@ def run(
     with steps("what was new in each round") as on_step:
         panel = build(opened, past.every, 0.0)
         panel = panel.window(max(0, panel.shape[1] - options.rounds), panel.shape[1], past.min_share)
-        found = evaluate(opened, panel, settings, on_step, k=options.related, method=method, trusted=options.trusted)
+        evaluation = evaluate(
+            opened, panel, settings, on_step, k=options.related, method=method, trusted=options.trusted
+        )
         if page.path:
             from recrawl.papers.outlinks.page import write_outlinks_page
 
-            write_outlinks_page(page.path, found, self_contained=page.self_contained)
-    for line in found.notes:
+            write_outlinks_page(page.path, evaluation, self_contained=page.self_contained)
+    for line in evaluation.notes:
         note(line)
-    _print_rows(found) if json else _print_tables(found, page)
+    _print_rows(evaluation) if json else _print_tables(evaluation, page)
 
 
-def _print_rows(found: OutlinkEvaluation) -> None:
-    print_json({"part": "about", **found.about()})
-    for part, rows in found.rows.items():
+def _print_rows(evaluation: OutlinkEvaluation) -> None:
+    print_json({"part": "about", **evaluation.about()})
+    for part, rows in evaluation.rows.items():
         for row in rows:
             print_json({"part": part, **row})
 
 
-def _print_tables(found: OutlinkEvaluation, page: PageOutput) -> None:
+def _print_tables(evaluation: OutlinkEvaluation, page: PageOutput) -> None:
     from rich.text import Text
 
     from recrawl.papers.outlinks.page import findings, outlink_tables
     from recrawl.papers.outlinks.tables import scope
-    from recrawl.report.terminal import bullets
+    from recrawl.report.terminal import Bullets
 
     screen = console()
-    screen.print(bullets(findings(found)))
-    screen.print(Text(scope(found)))
-    for table in outlink_tables(found):
+    screen.print(Bullets(findings(evaluation)))
+    screen.print(Text(scope(evaluation)))
+    for table in outlink_tables(evaluation):
         screen.print(table)
     page.print_path(screen)

@@ -48,7 +48,12 @@ class UpdateOptions:
         str, _option("--level", "page, or site: all pages of a host up to depth 2 together.", metavar="NAME")
     ] = "page"
     estimator: Annotated[
-        str, _option("--estimator", "Estimator of rates: simple, regular or maximum-likelihood.", metavar="NAME")
+        str,
+        _option(
+            "--estimator",
+            "Estimator of rates: simple, regular, maximum-likelihood, law-of-large-numbers or stochastic-approximation.",
+            metavar="NAME",
+        ),
     ] = "maximum-likelihood"
     updates: Annotated[
         str,
@@ -124,13 +129,15 @@ def parse_moment(option: str, text: str | None) -> datetime | None:
         raise typer.BadParameter(message) from None
 
 
-def too_short(found: UpdateEvaluation) -> str | None:
+def too_short(evaluation: UpdateEvaluation) -> str | None:
     """Advice where --ahead is shorter than the time in which most pages are visited again."""
     from datetime import datetime
 
-    whole = (datetime.fromisoformat(found.last) - datetime.fromisoformat(found.first)).total_seconds() / 86_400
-    days = whole * found.n_pages / max(found.n_captures - found.n_pages, 1)
-    ahead = found.settings.ahead.total_seconds() / 86_400
+    whole = (
+        datetime.fromisoformat(evaluation.last) - datetime.fromisoformat(evaluation.first)
+    ).total_seconds() / 86_400
+    days = whole * evaluation.n_pages / max(evaluation.n_captures - evaluation.n_pages, 1)
+    ahead = evaluation.settings.ahead.total_seconds() / 86_400
     if ahead >= 0.9 * days:
         return None
     return (
@@ -145,27 +152,27 @@ def run(history: str, as_of: str | None, settings: UpdateSettings, page: PageOut
 
     opened = open_history(history, as_of)
     with steps("what was new on each visit") as on_step:
-        found = evaluate_updates(opened, settings, on_step)
+        evaluation = evaluate_updates(opened, settings, on_step)
         if page.path:
             from recrawl.papers.updates.page import write_updates_page
 
-            write_updates_page(page.path, found, self_contained=page.self_contained)
+            write_updates_page(page.path, evaluation, self_contained=page.self_contained)
     if json:
         common = {"method": "history-aware", "level": settings.level}
-        for part, rows in found.rows.items():
+        for part, rows in evaluation.rows.items():
             for row in rows:
                 print_json({"part": part, **common, **row})
         return
     from rich.text import Text
 
     from recrawl.papers.updates.page import findings, scope, update_tables
-    from recrawl.report.terminal import bullets
+    from recrawl.report.terminal import Bullets
 
     screen = console()
-    screen.print(bullets(findings(found)))
-    screen.print(Text(scope(found)))
-    for table in update_tables(found):
+    screen.print(Bullets(findings(evaluation)))
+    screen.print(Text(scope(evaluation)))
+    for table in update_tables(evaluation):
         screen.print(table)
-    if advice := too_short(found):
+    if advice := too_short(evaluation):
         note(advice)
     page.print_path(screen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from recrawl.cli.common import (
     EveryOption,
     HistoryOption,
     JsonOption,
+    check_writable,
     chosen,
     console,
     open_history,
@@ -71,8 +71,7 @@ def harvest(
     from recrawl.report.harvest.experiment import harvest as run
     from recrawl.report.harvest.page import write_harvest_page
 
-    if out and not Path(out).absolute().parent.is_dir():
-        raise typer.BadParameter(f"--out {out}: there is no folder {Path(out).parent}; create it first")
+    check_writable(out)
     wanted = chosen("--parts", parts, tuple(PARTS.split(", ")))
     opened = open_history(history, as_of)
     with working("working out what every page showed in every cycle"):
@@ -91,11 +90,11 @@ def _print_tables(result: HarvestResult, out: str | None) -> None:
     from rich.text import Text
 
     from recrawl.report.harvest.page import findings, harvest_tables, scope
-    from recrawl.report.terminal import bullets
+    from recrawl.report.terminal import Bullets
 
     screen = console()
     screen.print(Text(scope(result), "bold"))
-    screen.print(bullets(findings(result)))
+    screen.print(Bullets(findings(result)))
     for table in harvest_tables(result):
         screen.print(table)
     PageOutput(out).print_path(screen)

@@ -13,8 +13,8 @@ import typer
 from recrawl.core.options import OptionInfo, spelled
 from recrawl.core.suggest import unknown
 
-#: The type on the command line of what an option's type begins with.
-_TYPES = {"bool": bool, "int | None": int | None, "int": int, "float | None": float | None, "float": float}
+#: What the value of an option of a type is called in the help.
+_METAVARS = {"int": "N", "float": "X"}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -59,26 +59,22 @@ def _parameter(kind: type, field: Field[Any]) -> inspect.Parameter:
     info = field.metadata.get("option")
     annotation = _annotation(field, info) if info else get_type_hints(kind, include_extras=True)[field.name]
     default = inspect.Parameter.empty if field.default is MISSING else field.default
-    return inspect.Parameter(
-        field.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=list(default) if isinstance(default, tuple) else default,
-        annotation=annotation,
-    )
+    if info and isinstance(default, tuple):
+        default = list(default)
+    elif info and isinstance(default, int | float) and not isinstance(default, bool):
+        default = str(default)
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _annotation(field: Field[Any], info: OptionInfo) -> Any:
-    name = str(field.type)
-    if name.startswith("tuple"):
-        kind: Any = list[str]
-    else:
-        kind = next((kind for begin, kind in _TYPES.items() if name == begin), str if name == "str" else str | None)
-    known = info.known()
-    metavar = info.metavar or ("|".join(known) if known else None)
-    check = choice(spelled(field.name), known) if known else None
+    """The option on the command line. All but flags are texts: the record itself reads and checks them, with the same words
+    everywhere.
+    """
+    plain = str(field.type).removesuffix(" | None")
+    kind: Any = bool if plain == "bool" else list[str] if plain.startswith("tuple") else str | None
+    metavar = info.metavar or "|".join(info.known()) or _METAVARS.get(plain)
     flags = info.flags or (f"--{spelled(field.name)}",)
-    # Ranges and contradictions are checked by the record itself, with the same words everywhere.
-    return Annotated[kind, typer.Option(*flags, help=info.help, metavar=metavar, callback=check)]
+    return Annotated[kind, typer.Option(*flags, help=info.help, metavar=metavar)]
 
 
 def _value(value: Any) -> Any:

@@ -19,7 +19,7 @@ from recrawl.cli.common import (
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
-    from recrawl.history.page_timeline import PageStory, PageVisit
+    from recrawl.history.page_timeline import PageTimeline, PageVisit
 
 
 #: Heading → the cell of a visit; the first few for a narrow terminal.
@@ -63,7 +63,7 @@ def show(
         _print(story, last)
 
 
-def _print(story: PageStory, last: int) -> None:
+def _print(story: PageTimeline, last: int) -> None:
     from recrawl.cli.screen import Screen
 
     screen = Screen()

@@ -13,6 +13,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     SeedOption,
+    check_writable,
     console,
     note,
     open_history,
@@ -56,6 +57,7 @@ def stats(
     from recrawl.report.stats.analysis import analyse, default_share
     from recrawl.world.panel import build
 
+    check_writable(out)
     opened = open_history(history, as_of)
     with working("working out what was new, and how it is distributed"):
         timeline = opened.timeline
@@ -75,11 +77,11 @@ def stats(
     from rich.text import Text
 
     from recrawl.report.stats.page import scope, stats_tables
-    from recrawl.report.terminal import bullets
+    from recrawl.report.terminal import Bullets
 
     screen = console()
     screen.print(Text(f"{scope(statistics)}.", "bold"))
-    screen.print(bullets(statistics.findings))
+    screen.print(Bullets(statistics.findings))
     for table in stats_tables(statistics):
         screen.print(table)
     PageOutput(out).print_path(screen)

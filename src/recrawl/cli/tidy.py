@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
 import typer
@@ -12,12 +13,22 @@ from typer.models import OptionInfo as TyperOption
 _METAVARS = {int: "N", float: "X"}
 
 
+def _formats() -> str:
+    from recrawl.sources import known
+
+    return ", ".join(known())
+
+
+#: Placeholders in the help of options, filled in when a command runs or shows its help: plug-ins add to such lists.
+_LISTS: dict[str, Callable[[], str]] = {"{formats}": _formats}
+
+
 class TidyCommand(TyperCommand):
-    """A command whose flags show no type."""
+    """A command whose flags show no type, and whose lists of names are complete."""
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, ``--help`` included."""
-        return without_types(super().get_params(ctx))
+        return with_lists(without_types(super().get_params(ctx)))
 
 
 class TidyGroup(TyperGroup):
@@ -33,6 +44,15 @@ def without_types(params: Any) -> Any:
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = " "
+    return params
+
+
+def with_lists(params: Any) -> Any:
+    """Parameters with the placeholders in their help filled in."""
+    for param in params:
+        for placeholder, names in _LISTS.items():
+            if placeholder in (getattr(param, "help", None) or ""):
+                param.help = param.help.replace(placeholder, names())
     return params
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
-from typing import Any
+import operator
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from datetime import timedelta
+from typing import Any, TypeVar
 
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption
+
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +45,22 @@ def option(default: Any, help: str, **more: Any) -> Any:
     return field(default=default, metadata={"option": OptionInfo(help=help, **more)})
 
 
+def same_option(record: Any, name: str, **changes: Any) -> Any:
+    """An option that another record declares; `changes` as in `OptionInfo`, and `default`."""
+    (declared,) = (each for each in fields(record) if each.name == name)
+    default = changes.pop("default", declared.default)
+    return field(default=default, metadata={"option": replace(declared.metadata["option"], **changes)})
+
+
+def record_of(kind: type[Options], given: Mapping[str, Any]) -> Options:
+    """A record with the options given by name; one that it does not have is refused with the nearest name."""
+    known = [each.name for each, _ in options_of(kind)]
+    for name in given:
+        if name not in known:
+            raise BadOption(unknown("option", name, known))
+    return kind(**given)
+
+
 def options_of(record: Any) -> Iterator[tuple[Field[Any], OptionInfo]]:
     """The options of a dataclass, or of a record of it."""
     for each in fields(record):
@@ -56,6 +77,74 @@ def spelled(name: str) -> str:
     return name.replace("_", "-")
 
 
+def read_values(record: Any) -> None:
+    """Convert every value of a new record to its option's type, whoever gave it: texts of a command line or of a settings file,
+    numbers of a program.
+
+    >>> @dataclass(frozen=True)
+    ... class Limits:
+    ...     pages: "int" = option(10, "Number of pages.")
+    >>> read_values(Limits(pages="few"))
+    Traceback (most recent call last):
+    recrawl.errors.BadOption: pages is 'few'; it must be a whole number
+    """
+    for each, _ in options_of(record):
+        value = getattr(record, each.name)
+        if value is not None and value is not each.default:
+            object.__setattr__(record, each.name, read(spelled(each.name), value, str(each.type)))
+
+
+def read(name: str, value: Any, kind: str) -> Any:
+    """A value of the type that an option is annotated with."""
+    plain = kind.removesuffix(" | None").partition("[")[0]
+    if plain not in _READERS:
+        return value if kind == "Any" or not _is_text(value) else str(value)
+    reader, expected = _READERS[plain]
+    try:
+        return reader(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadOption(f"{name} is {value!r}; it must be {expected}") from None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | int | float | os.PathLike)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.0f}s"
+    if not _is_text(value):
+        raise TypeError(value)
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(_text(each) for each in value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(value)
+    return int(value) if isinstance(value, str) else operator.index(value)
+
+
+def _truth(value: Any) -> bool:
+    values = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if str(value).lower() not in values:
+        raise ValueError(value)
+    return values[str(value).lower()]
+
+
+#: The type of an option → what reads a value of it, and what to ask for.
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "bool": (_truth, "True or False"),
+    "int": (_whole, "a whole number"),
+    "float": (float, "a number"),
+    "tuple": (_texts, "a list of texts"),
+    "str": (_text, "a text"),
+}
+
+
 def check_values(record: Any) -> None:
     """Refuse values that an option cannot have, each by itself."""
     for each, info in options_of(record):
@@ -64,13 +153,19 @@ def check_values(record: Any) -> None:
             continue
         if info.known() and value not in info.known():
             raise BadOption(unknown(name, str(value), info.known()))
-        if (info.minimum is not None and value < info.minimum) or (info.maximum is not None and value > info.maximum):
+        if not _is_within(value, info):
             raise BadOption(f"{name} is {value}; it must be {_range(info)}")
         if info.check is not None:
             try:
                 info.check(value)
             except (BadOption, ValueError) as error:
                 raise BadOption(f"{name}: {error}") from None
+
+
+def _is_within(value: Any, info: OptionInfo) -> bool:
+    """Whether a number is in the range of an option; NaN is in none."""
+    is_above = info.minimum is None or value >= info.minimum
+    return is_above and (info.maximum is None or value <= info.maximum)
 
 
 def _range(info: OptionInfo) -> str:

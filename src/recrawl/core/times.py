@@ -30,6 +30,19 @@ def moment(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=int(us))
 
 
+def parse_moment(text: str) -> datetime:
+    """A time in ISO 8601; one without a zone is UTC, and a date means its midnight.
+
+    >>> parse_moment("2020-07-20").isoformat(), parse_moment("2020-07-20T02:00+02:00").isoformat()
+    ('2020-07-20T00:00:00+00:00', '2020-07-20T00:00:00+00:00')
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time; write e.g. 2020-07-20 or 2020-07-20T12:00:00Z") from None
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+
+
 def parse_period(text: str) -> timedelta:
     """A length of time such as ``1h``, ``7d`` or ``2w``.
 

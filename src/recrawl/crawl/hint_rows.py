@@ -44,7 +44,7 @@ def append_hints(history: History, rows: Iterable[HintRow]) -> None:
     for row in rows:
         for name, values in columns.items():
             values.append(getattr(row, name))
-    HINTS.append(history.store.folder, pa.table(columns, schema=HINTS.schema))
+    HINTS.append(history.beside, pa.table(columns, schema=HINTS.schema))
 
 
 def linked_feeds(url: str, body: bytes) -> Iterator[str]:
@@ -65,7 +65,7 @@ def linked_feeds(url: str, body: bytes) -> Iterator[str]:
 
 def append_linked_feeds(history: History, feed_and_page: Iterable[tuple[str, int]], now: datetime) -> None:
     """Remember which pages link to which feeds, each pair once."""
-    rows = HINTS.read(history.store.folder)
+    rows = HINTS.read(history.beside)
     linked = rows.filter(pc.and_(pc.is_valid(rows["page"]), pc.is_null(rows["changed_at"])))
     stored = set(zip(linked["source"].to_pylist(), linked["page"].to_pylist(), strict=True))
     new = sorted(set(feed_and_page) - stored)

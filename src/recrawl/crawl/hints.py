@@ -46,7 +46,7 @@ class KnownHints:
         origins = {
             host(url): url.partition("//")[0] + "//" + url.partition("//")[2].partition("/")[0] for url in urls if url
         }
-        rows = HINTS.read(history.store.folder)
+        rows = HINTS.read(history.beside)
         readings = rows.filter(pc.is_null(rows["page"])).select(["host", "read_at"]).to_pylist()
         last_read = {row["host"]: row["read_at"] for row in sorted(readings, key=lambda row: row["read_at"])}
         due = [
@@ -76,7 +76,7 @@ async def read_hints(crawler: Any, session: Session, sitemaps_of: Any) -> None:
 
     `sitemaps_of` returns the sitemaps that the robots.txt of an origin names.
     """
-    history = History.open(session.history.store.folder)
+    history = session.history.detached()
     known = await in_thread(KnownHints, history, session.now(), session.options.hints_every)
     limit = asyncio.Semaphore(MAX_CONCURRENT_HOSTS)
 

@@ -141,7 +141,7 @@ class Journal:
         if not visits:
             return
         name = f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{os.getpid()}-{id(self):x}.jsonl"
-        folders = (self.history.store.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir()))
+        folders = (self.history.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir()))
         for path in dict.fromkeys([*self.spilled[-1:], *(folder / name for folder in folders)]):
             try:
                 _append_lines(path, map(record, visits))

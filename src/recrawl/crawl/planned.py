@@ -145,7 +145,7 @@ def _left_over(history: History) -> Planned | None:
     plan = read_note(history, PLAN).get("plan")
     if not isinstance(plan, str):
         return None
-    rows = stored(history.store.folder, plan)
+    rows = stored(history.beside, plan)
     if not rows.num_rows:
         return None
     made_at = microseconds(rows["made_at"][0].as_py())

@@ -71,7 +71,7 @@ class Session:
 
     def begin(self) -> Planned:
         """Make the plan and read the validators. Called in a thread, because it takes a while."""
-        history = History.open(self.history.store.folder)
+        history = self.history.detached()
         self.plan = planned(history, self.options, self.now(), self.note, self.is_alone())
         if self.options.conditional and self.plan.urls:
             self.validators = StoredValidators(history)
@@ -176,7 +176,7 @@ class Session:
             logger.error(
                 "%d visits could not be written into %s (%s). They are in %s; add them with recrawl import",
                 self.journal.n_spilled,
-                self.history.store.folder,
+                self.history.folder,
                 self.journal.failure,
                 ", ".join(map(str, self.journal.spilled)),
             )

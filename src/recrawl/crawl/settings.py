@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -71,16 +71,17 @@ class CrawlOptions(PlanOptions):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> CrawlOptions:
-        """The options in Scrapy's settings; texts, as the command line gives them, are converted."""
+        """The options in Scrapy's settings; of an option that takes several texts, a text is split at commas."""
         known = {PREFIX + each.name.upper(): each for each, _ in options_of(cls)}
         for name in settings:
             if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
                 raise BadOption(unknown("setting", name, known))
-        values = {}
+        values: dict[str, Any] = {}
         for name, each in known.items():
             value = settings.get(name)
+            is_list = str(each.type).startswith("tuple") and isinstance(value, str)
             if value is not None:
-                values[each.name] = _read(name, value, str(each.type))
+                values[each.name] = value.split(",") if is_list else value
         return cls(**values)
 
     def as_settings(self) -> dict[str, Any]:
@@ -100,36 +101,3 @@ class CrawlOptions(PlanOptions):
 
 def _row(name: str, default: Any, info: OptionInfo) -> tuple[str, str, str]:
     return PREFIX + name.upper(), "" if default in (None, "", ()) else repr(default), info.help
-
-
-def _read(name: str, value: Any, kind: str) -> Any:
-    """A value of an option's type."""
-    readers: dict[str, Callable[[Any], Any]] = {
-        "bool": _truth,
-        "int": int,
-        "float": float,
-        "tuple": _texts,
-        "str": _text,
-    }
-    expected = {"bool": "True or False", "int": "a whole number", "float": "a number", "tuple": "a list of texts"}
-    read = next((name for name in readers if kind.startswith(name)), "str")
-    try:
-        return readers[read](value)
-    except (TypeError, ValueError):
-        raise BadOption(f"{name} is {value!r}; it must be {expected[read]}") from None
-
-
-def _text(value: Any) -> Any:
-    """A text; an object where one is allowed, such as a policy."""
-    return value if not isinstance(value, str | int | float | os.PathLike) else str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
-
-
-def _truth(value: Any) -> bool:
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if str(value).lower() not in known:
-        raise ValueError(value)
-    return known[str(value).lower()]

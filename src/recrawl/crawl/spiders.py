@@ -17,7 +17,6 @@ from recrawl.crawl.session import Session
 from recrawl.crawl.unfinished import NOT_KEPT
 from recrawl.crawl.versions import in_thread
 from recrawl.errors import BadUrl, RecrawlError
-from recrawl.history import History
 from recrawl.web.urls import canonical, trap
 from recrawl.web.visit import Visit
 
@@ -68,7 +67,7 @@ class SeedSpider(scrapy.Spider):
     async def _begin(self) -> None:
         """Resume an interrupted first crawl. If this crawl cannot be noted down for later, it runs all the same."""
         session = Session.of(self.crawler)
-        self.first = FirstCrawl(History.open(session.history.store.folder), self.frontier)
+        self.first = FirstCrawl(session.history.detached(), self.frontier)
         try:
             n_before = await in_thread(self.first.begin, session.now(), session.options.resume, session.is_alone())
         except RecrawlError as error:

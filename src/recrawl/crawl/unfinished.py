@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from typing import IO, Any
 
 import orjson
 
-from recrawl.errors import HistoryError
 from recrawl.history import History
 
 if sys.platform != "win32":  # Windows has no such locks: there a second crawl is not detected
@@ -25,27 +23,21 @@ PLAN, FILE, FIRST = "crawl.json", "file-crawl.json", "first-crawl.json"
 def read_note(history: History, name: str) -> dict[str, Any]:
     """The note of an earlier crawl; empty if that crawl finished or the note cannot be read."""
     try:
-        note = orjson.loads((history.store.folder / name).read_bytes())
-    except (OSError, ValueError):
+        note = orjson.loads(history.beside.read_bytes(name) or b"")
+    except ValueError:
         return {}
     return note if isinstance(note, dict) else {}
 
 
 def write_note(history: History, name: str, note: dict[str, Any]) -> None:
     """Store the note of this crawl, whole or not at all."""
-    path = history.store.folder / name
-    temporary = path.with_suffix(f".{os.getpid()}")
-    try:
-        temporary.write_bytes(orjson.dumps(note))
-        temporary.replace(path)
-    except OSError as error:
-        raise HistoryError(f"cannot write {path}: {error.strerror}") from error
+    history.beside.write_bytes(name, orjson.dumps(note))
 
 
 def remove_note(history: History, name: str, note: dict[str, Any]) -> None:
     """Remove the note of a crawl that finished, unless another crawl has replaced it."""
     if note and read_note(history, name) == note:
-        (history.store.folder / name).unlink(missing_ok=True)
+        history.beside.remove(name)
 
 
 class CrawlLock:
@@ -57,7 +49,7 @@ class CrawlLock:
         if sys.platform == "win32":
             return
         with suppress(OSError):  # in a directory that cannot be written there is no lock, and no warning
-            self._file = (history.store.folder / LOCK).open("ab")
+            self._file = history.beside.open_lock(LOCK)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

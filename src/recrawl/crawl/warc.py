@@ -26,7 +26,7 @@ from typing import Self
 from urllib.parse import quote
 from uuid import uuid4
 
-from recrawl import __version__
+from recrawl.core.version import __version__
 
 Headers = Sequence[tuple[bytes, bytes]]  # name, value
 Fields = Sequence[tuple[str, str | None]]  # of a WARC record; None is left out

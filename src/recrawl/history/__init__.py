@@ -3,10 +3,11 @@
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.history import History, count_new
 from recrawl.history.novelty import Novelty
-from recrawl.history.page_timeline import PageStory, page_timeline
+from recrawl.history.page_timeline import PageTimeline, page_timeline
 from recrawl.history.store import Appended
 from recrawl.history.summary import Summary, summary
 from recrawl.history.timeline import LinkSets, Timeline
+from recrawl.history.visit_table import VisitTable
 
 __all__ = [
     "Appended",
@@ -14,9 +15,10 @@ __all__ = [
     "History",
     "LinkSets",
     "Novelty",
-    "PageStory",
+    "PageTimeline",
     "Summary",
     "Timeline",
+    "VisitTable",
     "count_new",
     "page_timeline",
     "summary",

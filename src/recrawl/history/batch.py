@@ -29,7 +29,7 @@ from recrawl.web.urls import canonical, origin, page_id, resolve, trap
 from recrawl.web.visit import Visit
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that the memory starts anew
+REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that they are forgotten and start again
 _SIZES = attrgetter("content_bytes", "text_bytes")
 _PLAIN = attrgetter("relevance", "baseline", "etag", "last_modified", "content_type", "title", "note")
 
@@ -95,7 +95,7 @@ class BatchBuilder:
         self.n_visits += 1
 
     def take(self) -> Batch:
-        """The rows collected so far; the builder starts anew but remembers what it has already sent."""
+        """The rows collected so far; the builder starts again but remembers what it has already sent."""
         batch = {}
         for name, schema in TABLES.items():
             columns = zip(*self._rows[name], strict=True) if self._rows[name] else ((),) * len(schema)
@@ -174,10 +174,10 @@ class BatchBuilder:
         return ids[order], counts[order]
 
     def _counted_terms(self, text: str) -> tuple[Ints, Ints32, Ints32]:
-        found = count_terms(text).most_frequent(parse.MAX_TERMS)
-        for i in self._counted.add(found.id).tolist():
-            self._learn_term(int(found.id[i]), found.word(i))
-        return found.id, found.count, found.sketch
+        terms = count_terms(text).most_frequent(parse.MAX_TERMS)
+        for i in self._counted.add(terms.id).tolist():
+            self._learn_term(int(terms.id[i]), terms.word(i))
+        return terms.id, terms.count, terms.sketch
 
     def _first_time(self, table: str, key: int) -> bool:
         sent = self._sent[table]

@@ -25,5 +25,5 @@ def link_set_digest(internal: Ids, external: Ids) -> int:
 
 
 def terms_digest(terms: Ints, counts: Ints32, vector: array[float]) -> int:
-    """The digest of a text's words (and of the vector that came with it, if any)."""
+    """The digest of a text's words (and of the vector given with it, if any)."""
     return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes())

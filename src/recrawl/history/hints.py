@@ -1,4 +1,4 @@
-"""What sitemaps and feeds said of the pages, kept beside the visits: what visits showed then tells what that is worth."""
+"""What sitemaps and feeds said about pages, kept beside the visits: comparing both shows how far they can be trusted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from recrawl.history.side_tables import SideTable
 
-#: One row for each reading (page and changed_at are null), one for each page that a reading gave a new time of change, and one
-#: for each page that names a feed (changed_at is null).
+#: One row for each reading (page and changed_at are null), one for each page for which a reading gave a new time of change, and
+#: one for each page that names a feed (changed_at is null).
 HINTS = SideTable(
     "hints",
     pa.schema(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,7 +14,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Ints
+from recrawl.core.times import parse_moment
 from recrawl.history.batch import BatchBuilder
+from recrawl.history.beside import Beside
+from recrawl.history.description import describe
 from recrawl.history.hints import HINTS
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
@@ -24,10 +25,12 @@ from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
 from recrawl.history.url_lookup import look_up
+from recrawl.history.visit_table import VisitTable
 from recrawl.web.visit import Visit
 
-#: The columns that tell what a visit showed.
+#: The columns that say what a visit showed.
 SLIM = ("page", "at", "status", "links", "text", "payload", "baseline")
+_CACHED = ("timeline", "slim_timeline", "novelty")
 
 
 class History:
@@ -40,10 +43,12 @@ class History:
     >>> history.add([Visit(url="https://e.org/", at=monday, links=["https://e.org/a"]),
     ...              Visit(url="https://e.org/", at=tuesday, links=["https://e.org/a", "https://e.org/b"])])
     Appended(added=2, duplicates=0, replaced=0)
+    >>> history
+    History(2 visits to 1 page, 2026-01-05 to 2026-01-06)
     >>> history.novelty.total("previous").tolist()
     [-1, 1]
-    >>> history.as_of(monday).timeline.n_visits
-    1
+    >>> history.as_of("2026-01-05").visits().to_arrow()["n_links"].to_pylist()
+    [1]
     """
 
     def __init__(self, store: Store, until: datetime | None = None) -> None:
@@ -51,14 +56,30 @@ class History:
         self.until = until
 
     @classmethod
-    def open(cls, folder: str | Path) -> History:
-        """An existing history; raises `HistoryError` where there is none."""
-        return cls(Store(Path(folder)))
+    def open(cls, folder: str | Path, *, missing_ok: bool = False) -> History:
+        """An existing history; raises `HistoryError` where there is none.
+
+        With `missing_ok` a missing one is made, but not before the first visits are added to it.
+        """
+        return cls(Store(Path(folder), missing_ok=missing_ok))
 
     @classmethod
     def create(cls, folder: str | Path) -> History:
-        """The history in this folder, made if it is not there yet."""
+        """The history in this folder, made at once if it is not there yet."""
         return cls(Store.create(Path(folder)))
+
+    def __repr__(self) -> str:
+        return f"History({describe(self)})"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.store.folder
+
+    @property
+    def beside(self) -> Beside:
+        """What is kept beside the visits, by name: plans, hints, settings, notes."""
+        return Beside(self.store.folder, self.store.make_if_missing)
 
     def append(self, batch: Batch) -> Appended:
         """Add rows that `BatchBuilder` (or `recrawl synth`) made. When this returns, the visits are safe."""
@@ -66,29 +87,31 @@ class History:
         self.release()
         return receipt
 
-    def release(self) -> None:
-        """Let go of what was read; whoever asks for it again has it read anew."""
-        for name in ("timeline", "slim_timeline", "novelty"):
-            self.__dict__.pop(name, None)
-
-    def detached(self) -> History:
-        """The same history with caches of its own, which can be dropped without any effect on this one."""
-        other = copy.copy(self)
-        other.release()
-        return other
-
     def add(self, visits: Iterable[Visit]) -> Appended:
-        """Add visits; for many of them, or for files, `recrawl.history.ingest` is quicker and counts what it must skip."""
+        """Add visits; for many of them, or for files, `recrawl.import_files` is quicker and counts what it must skip."""
         builder = BatchBuilder()
         for visit in visits:
             builder.add(visit)
         return self.append(builder.take())
 
-    def as_of(self, moment: datetime) -> History:
-        """The same history as it was known at a moment: visits up to and including it, nothing later."""
-        if moment.tzinfo is None:
-            raise ValueError(f"as_of needs an aware time, e.g. {moment.isoformat()}+00:00")
-        return History(self.store, min(moment, self.until) if self.until else moment)
+    def as_of(self, moment: datetime | str) -> History:
+        """The same history as it was known at a moment: visits up to and including it, nothing later.
+
+        A text is ISO 8601; without a zone it is UTC, and a date means its midnight.
+        """
+        at = parse_moment(moment) if isinstance(moment, str) else moment
+        if at.tzinfo is None:
+            raise ValueError(f"as_of needs an aware time, e.g. {at.isoformat()}+00:00")
+        return History(self.store, min(at, self.until) if self.until else at)
+
+    def detached(self) -> History:
+        """The same history with caches of its own, which can be dropped without any effect on this one."""
+        return History(self.store, self.until)
+
+    def release(self) -> None:
+        """Drop cached tables; they are read again on next access."""
+        for name in _CACHED:
+            self.__dict__.pop(name, None)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -98,7 +121,7 @@ class History:
 
     @cached_property
     def slim_timeline(self) -> Timeline:
-        """The same as `timeline`, but its `rows` have only the columns that tell what was seen: a third of the memory."""
+        """The same as `timeline`, but its `rows` have only the columns that say what was seen: a third of the memory."""
         if "timeline" in self.__dict__:
             return self.timeline
         built = None
@@ -108,12 +131,21 @@ class History:
 
     def _built(self, columns: list[str] | None = None) -> Timeline:
         rows = self.store.read("visits", columns, self._when())  # first: what a visit shows is written before it
-        with ThreadPoolExecutor(1) as other:  # links are read while visits are put in order
+        with ThreadPoolExecutor(1) as other:  # links are read while visits are sorted
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result())
 
+    @cached_property
+    def novelty(self) -> Novelty:
+        """What was new on each visit of the timeline, in all three meanings."""
+        return count_new(self.timeline)
+
+    def visits(self) -> VisitTable:
+        """All visits as a table, for pandas or Arrow: what each showed and what was new."""
+        return VisitTable(self)
+
     def visits_since(self, moment: datetime, columns: list[str]) -> pa.Table:
-        """Some columns of the visits after a moment, as they stand on disk: in no order, and a few of them perhaps twice."""
+        """Some columns of the visits after a moment, as they are on disk: in no order, and a few of them perhaps twice."""
         later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
         until = self._when()
         return self.store.read("visits", columns, later if until is None else later & until)
@@ -123,11 +155,6 @@ class History:
         if self.until is None:
             return None
         return ds.field("at") <= pa.scalar(self.until.astimezone(UTC), VISITS.field("at").type)
-
-    @cached_property
-    def novelty(self) -> Novelty:
-        """What was new on each visit of the timeline, in all three meanings."""
-        return count_new(self.timeline)
 
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
@@ -148,18 +175,18 @@ class History:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
         self.store.compact()
         for table in (HINTS, PLANS_TABLE):
-            table.compact(self.store.folder)
+            table.compact(self.beside)
 
 
 def count_new(timeline: Timeline) -> Novelty:
     """What was new on each visit of a timeline."""
     sets = timeline.sets
     return novelty(
-        timeline.page_start,
-        timeline.at,
-        timeline.links,
-        timeline.compared_with,
-        sets.start,
-        sets.links,
-        sets.n_internal,
+        page_start=timeline.page_start,
+        at=timeline.at,
+        links=timeline.links,
+        compared_with=timeline.compared_with,
+        set_start=sets.start,
+        set_links=sets.links,
+        set_n_internal=sets.n_internal,
     )

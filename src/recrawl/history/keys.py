@@ -16,7 +16,7 @@ MAX_RUNS = 8  #: sorted runs kept apart; past that they are merged into one
 
 
 class KnownIds:
-    """A growing set of 64-bit ids, asked for many at a time.
+    """A growing set of 64-bit ids, looked up many at a time.
 
     >>> known = KnownIds()
     >>> known.add(np.array([3, 1]))
@@ -43,12 +43,12 @@ class KnownIds:
 
     def holds(self, ids: Ints) -> Flags:
         """For each id, whether it is known."""
-        found = np.zeros(len(ids), np.bool_)
+        held = np.zeros(len(ids), np.bool_)
         for run in self._runs:
             if len(run):
                 at = np.minimum(np.searchsorted(run, ids), len(run) - 1)
-                found |= run[at] == ids
-        return found
+                held |= run[at] == ids
+        return held
 
 
 def distinct(ids: Ints) -> Ints:
@@ -72,7 +72,7 @@ def precedence(visits: pa.Table) -> Ints:
     """Which of several rows for one page and moment counts: the highest. It depends on the rows only, never on their order.
 
     A copy beats "unchanged" beats "gone" beats a failure; then known links beat unknown ones, and a known text an unknown one; then
-    a baseline, and more known columns. Between rows that tell equally much, a hash of their content decides.
+    a baseline, and more known columns. Between rows that hold equally much, a hash of their content decides.
     """
     status = visits["status"].to_numpy()
     rank = len(Outcome) - outcomes(status).astype(np.int64)
@@ -108,7 +108,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[np.uint64]:
 def best_rows(page: Ints, at: Ints, rank: Callable[[], Ints]) -> Ints:
     """The rows to keep, ordered by page and time: one for each (page, at), the one of highest precedence.
 
-    `rank` is asked for only if any key is there twice.
+    `rank` is called only if any key is there twice.
 
     >>> best_rows(np.array([7, 5, 7]), np.array([1, 1, 1]), lambda: np.array([0, 0, 9]))
     array([1, 2])

@@ -22,9 +22,10 @@ from recrawl.core.hashtable import room_for, slot
 
 PARTS = 256  #: a power of two, at most 256
 UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
+MEANINGS = ("previous", "page", "anywhere")  #: of "new", as above
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Novelty:
     """New links per visit, in the order of the visits; `UNDEFINED` where the question has no answer."""
 
@@ -64,7 +65,16 @@ def novelty(
         page_start, links, compared_with, set_start, set_links, set_n_internal, counts
     )
     anywhere, n_distinct, n_links = _anywhere(sighted_link[:n], sighted_visit[:n], at, compared_with)
-    return Novelty(counts[0], counts[1], counts[2], counts[3], anywhere[0], anywhere[1], n_distinct, n_links)
+    return Novelty(
+        previous_internal=counts[0],
+        previous_external=counts[1],
+        page_internal=counts[2],
+        page_external=counts[3],
+        anywhere_internal=anywhere[0],
+        anywhere_external=anywhere[1],
+        n_distinct_anywhere=n_distinct,
+        n_links=n_links,
+    )
 
 
 @njit(cache=True)

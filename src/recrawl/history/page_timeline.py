@@ -1,14 +1,16 @@
-"""One page's story: its visits and what was new at each."""
+"""One page's past: its visits and what was new at each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
+from recrawl.core.times import moment
 from recrawl.errors import NotEnoughData
 from recrawl.history.history import History
+from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Outcome
 
@@ -25,14 +27,14 @@ class PageVisit:
     n_new_previous: int | None
     n_new_page: int | None
     n_new_anywhere: int | None
-    n_left: int | None  # links of the previous visit that are no longer there
+    n_left: int | None  # links of the previous visit that are gone
     text_changed: bool | None
     text_bytes: int | None
     note: str | None
 
 
 @dataclass(frozen=True)
-class PageStory:
+class PageTimeline:
     """A page's visits, oldest first, and rates over the whole time."""
 
     url: str
@@ -43,7 +45,7 @@ class PageStory:
     new_links: dict[str, list[str]]  # time of the visit → links new since the previous one
 
 
-def page_timeline(history: History, url: str, *, with_links: bool = False) -> PageStory:
+def page_timeline(history: History, url: str, *, with_links: bool = False) -> PageTimeline:
     """What happened to one page; raises `NotEnoughData` if it was never visited."""
     # As imports spell it by default, or as they do with --keep-tracking.
     spellings = (canonical(url), canonical(url, keep_tracking=True))
@@ -56,14 +58,14 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
     i = int(np.searchsorted(timeline.pages, page_id(url)))
     visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
     internal, external = timeline.n_links()
-    counts = {meaning: new.total(meaning) for meaning in ("previous", "page", "anywhere")}
-    told: list[PageVisit] = []
-    arrived: dict[str, list[str]] = {}
+    counts = {meaning: new.total(meaning) for meaning in MEANINGS}
+    page_visits: list[PageVisit] = []
+    new_links: dict[str, list[str]] = {}
     for v in visits:
-        at = datetime.fromtimestamp(int(timeline.at[v]) / 1_000_000, UTC)
+        at = moment(timeline.at[v])
         fresh, left = _difference(history, v)
         copy = int(timeline.latest[v])
-        told.append(
+        page_visits.append(
             PageVisit(
                 at=at,
                 status=int(timeline.status[v]),
@@ -80,21 +82,21 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
             )
         )
         if with_links and len(fresh):
-            arrived[at.isoformat()] = history.urls_of(fresh).to_pylist()
-    compared = [visit.n_new_previous for visit in told if visit.n_new_previous is not None]
-    days = (told[-1].at - told[0].at).total_seconds() / 86400
-    return PageStory(
+            new_links[at.isoformat()] = history.urls_of(fresh).to_pylist()
+    compared = [visit.n_new_previous for visit in page_visits if visit.n_new_previous is not None]
+    days = (page_visits[-1].at - page_visits[0].at).total_seconds() / 86400
+    return PageTimeline(
         url=url,
-        visits=told,
+        visits=page_visits,
         days_observed=days,
         new_links_per_day=sum(compared) / days if compared and days > 0 else None,
         visits_with_new_links_rate=float(np.mean([count > 0 for count in compared])) if compared else None,
-        new_links=arrived,
+        new_links=new_links,
     )
 
 
 def _difference(history: History, visit: int) -> tuple[np.ndarray, int | None]:
-    """Links that came, and how many left, since the visit it is compared with."""
+    """New links, and how many have gone, since the visit it is compared with."""
     timeline = history.timeline
     before = timeline.compared_with[visit]
     if before < 0:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from recrawl.history.beside import Beside
 from recrawl.history.side_tables import SideTable
 
 PLANS = pa.schema(
@@ -31,13 +30,13 @@ PLANS = pa.schema(
 PLANS_TABLE = SideTable("plans", PLANS)
 
 
-def keep(folder: Path, rows: pa.Table) -> None:
+def keep(beside: Beside, rows: pa.Table) -> None:
     """Add the rows of a plan in one commit; a plan that is there already is not added again."""
-    if rows.num_rows and not stored(folder, rows["plan"][0].as_py()).num_rows:
-        PLANS_TABLE.append(folder, rows)
+    if rows.num_rows and not stored(beside, rows["plan"][0].as_py()).num_rows:
+        PLANS_TABLE.append(beside, rows)
 
 
-def stored(folder: Path, plan: str | None = None) -> pa.Table:
+def stored(beside: Beside, plan: str | None = None) -> pa.Table:
     """All plans, or one of them, in order of time and rank."""
-    rows = PLANS_TABLE.read(folder, None if plan is None else ds.field("plan") == plan)
+    rows = PLANS_TABLE.read(beside, None if plan is None else ds.field("plan") == plan)
     return rows.sort_by([("made_at", "ascending"), ("plan", "ascending"), ("rank", "ascending")])

@@ -1,4 +1,4 @@
-"""Tables read row group by row group: a large one never stands in memory twice, and columns that nobody needs stay unread."""
+"""Tables read row group by row group: a large one is never in memory twice, and columns that are not needed stay unread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from recrawl.core.workers import cores, read_ahead
 
 T = TypeVar("T")
-#: Row groups read side by side, at most: with many cores a whole table would stand beside what is made of it.
+#: Row groups read at once, at most: with many cores a whole table would be in memory beside what is made of it.
 AT_ONCE = 4
 
 
@@ -35,8 +35,8 @@ class RowGroup:
 
     def span(self, column: str) -> tuple[int, int] | None:
         """The least and the greatest value of a column; None: the file does not say."""
-        told = self._chunk(column).statistics
-        return (told.min, told.max) if told is not None and told.has_min_max else None
+        statistics = self._chunk(column).statistics
+        return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of its rows."""
@@ -54,10 +54,10 @@ class RowGroup:
 
 def row_groups(files: Iterable[str]) -> list[RowGroup]:
     """All row groups of some files, in order."""
-    told = ((file, pq.read_metadata(file)) for file in files)
-    return [RowGroup(file, number, about) for file, about in told for number in range(about.num_row_groups)]
+    with_metadata = ((file, pq.read_metadata(file)) for file in files)
+    return [RowGroup(file, i, metadata) for file, metadata in with_metadata for i in range(metadata.num_row_groups)]
 
 
 def side_by_side(work: Callable[[RowGroup], T], groups: Iterable[RowGroup]) -> Iterator[T]:
-    """What the work makes of each row group, in order; a few cores share it, and none runs far ahead of the reader."""
+    """The result of the work on each row group, in order; a few cores share it, and none runs far ahead of the reader."""
     return read_ahead(work, groups, min(cores(), AT_ONCE))

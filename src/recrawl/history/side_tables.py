@@ -1,9 +1,8 @@
-"""Tables kept beside the visits, that no question about the past needs: plans, and what sitemaps and feeds said."""
+"""Tables kept beside the visits: plans, and what sitemaps and feeds said."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,44 +11,49 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from recrawl.errors import HistoryError
+from recrawl.history.beside import Beside
 
 
 def local_files(table: DeltaTable) -> list[str]:
-    """The files of a table as the file system knows them: a table tells them as URIs, in which a blank is %20."""
+    """The files of a table as the file system knows them: a table gives them as URIs, in which a blank is %20."""
     return [unquote(uri) for uri in table.file_uris()]
 
 
 @dataclass(frozen=True)
 class SideTable:
-    """A Delta table in the history's folder: made with the first rows, empty before. Columns of later versions read as null."""
+    """A Delta table beside the visits: made with the first rows, empty before. Columns of later versions read as null."""
 
     name: str
     schema: pa.Schema
 
-    def append(self, folder: Path, rows: pa.Table) -> None:
+    def append(self, beside: Beside, rows: pa.Table) -> None:
         """Add rows in one commit."""
         if not rows.num_rows:
             return
+        beside.make_history()
         try:
-            write_deltalake(folder / self.name, rows.cast(self.schema), mode="append", schema_mode="merge")
+            write_deltalake(beside.folder / self.name, rows.cast(self.schema), mode="append", schema_mode="merge")
         except (OSError, DeltaError) as error:
-            raise HistoryError(f"cannot write the {self.name} of {folder}: {str(error).splitlines()[0]}") from error
+            raise HistoryError(self._message("write", beside, error)) from error
 
-    def compact(self, folder: Path) -> None:
-        """Fewer, larger files; whoever reads the older ones goes on doing so."""
+    def compact(self, beside: Beside) -> None:
+        """Fewer, larger files; readers of the older ones are not disturbed."""
         try:
-            DeltaTable(folder / self.name).optimize.compact()
+            DeltaTable(beside.folder / self.name).optimize.compact()
         except TableNotFoundError:
             return
         except (OSError, DeltaError) as error:
-            raise HistoryError(f"cannot compact the {self.name} of {folder}: {str(error).splitlines()[0]}") from error
+            raise HistoryError(self._message("compact", beside, error)) from error
 
-    def read(self, folder: Path, where: ds.Expression | None = None) -> pa.Table:
+    def read(self, beside: Beside, where: ds.Expression | None = None) -> pa.Table:
         """All rows, or some of them."""
         try:
-            files = local_files(DeltaTable(folder / self.name))
+            files = local_files(DeltaTable(beside.folder / self.name))
         except TableNotFoundError:
             return self.schema.empty_table()
         except (OSError, DeltaError) as error:
-            raise HistoryError(f"cannot read the {self.name} of {folder}: {str(error).splitlines()[0]}") from error
+            raise HistoryError(self._message("read", beside, error)) from error
         return ds.dataset(files, schema=self.schema).to_table(filter=where)
+
+    def _message(self, verb: str, beside: Beside, error: Exception) -> str:
+        return f"cannot {verb} the {self.name} of {beside.folder}: {str(error).splitlines()[0]}"

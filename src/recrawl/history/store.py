@@ -1,6 +1,6 @@
 """The history on disk: one Delta Lake table per kind of row, appended to so that a visit's commit is the receipt.
 
-Appends of several processes do not conflict, and one that meets a compaction begins anew. A crash between two commits
+Appends of several processes do not conflict, and one that meets a compaction starts again. A crash between two commits
 leaves link sets or URLs that no visit points at yet; importing again completes them. Rows that are there already are not
 written again; should two writers race and both write one, readers and `compact` keep it once.
 """
@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from recrawl import __version__
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.files import write_text
+from recrawl.core.version import __version__
 from recrawl.errors import HistoryError
 from recrawl.history.keys import MAX_RUNS, KnownIds, best_rows, precedence
 from recrawl.history.row_groups import RowGroup, row_groups
@@ -40,11 +40,8 @@ _WIDE = {
     name: pa.schema([field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema])
     for name, schema in TABLES.items()
 }
-ROWS_AT_ONCE, BYTES_AT_ONCE = (
-    8_000_000,
-    256 << 20,
-)  #: what compaction holds in memory, at most (about); bytes as on disk
-TRIES = 20  #: how often to begin anew when another process has compacted a table under our hands
+ROWS_AT_ONCE, BYTES_AT_ONCE = 8_000_000, 256 << 20  #: what compaction holds in memory, at most (about); bytes as on disk
+TRIES = 20  #: how often to start again when another process has compacted a table meanwhile
 _COMMIT = CommitProperties(max_commit_retries=100)
 _LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 
@@ -55,41 +52,50 @@ class Appended:
 
     added: int
     duplicates: int  # the history already had a visit of that page at that moment
-    replaced: int  # duplicates that told more than the row they stand beside, and now count instead of it
+    replaced: int  # duplicates that hold more than the row already there, and now count instead of it
 
 
 class Store:
     """The tables of one history directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, missing_ok: bool = False) -> None:
         self.folder = folder
         self._known = {name: KnownIds() for name in KEY}
         self._visit_files: set[str] = set()
         self._visit_runs: list[Keys] = []  # sorted by page and time
-        check_format(folder)
+        self._is_made = (folder / MARKER).exists() or not missing_ok
+        if self._is_made:
+            check_format(folder)
+        else:
+            _check_place(folder)
 
     @classmethod
     def create(cls, folder: Path) -> Store:
+        """The store in this folder, made if it is not there yet."""
+        store = cls(folder, missing_ok=True)
+        store.make()
+        return store
+
+    def make(self) -> None:
         """Make the tables where they are missing; safe when several processes do so at once."""
-        if folder.exists() and not folder.is_dir():
-            raise HistoryError(
-                f"{folder} is a file; a history is a directory. Name another one with --history DIR or RECRAWL_HISTORY."
-            )
         try:
-            if folder.is_dir() and not (folder / MARKER).exists() and any(_foreign(folder)):
-                raise HistoryError(
-                    f"{folder} holds other files and is no history. Name another directory with --history DIR or RECRAWL_HISTORY."
-                )
-            folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             for name, schema in TABLES.items():
-                _create_table(folder / name, schema)
-            _write_marker(folder)
+                _create_table(self.folder / name, schema)
+            _write_marker(self.folder)
         except (OSError, DeltaError) as error:
-            raise HistoryError(f"cannot write the history {folder}: {_first_line(error)}") from error
-        return cls(folder)
+            raise HistoryError(f"cannot write the history {self.folder}: {_first_line(error)}") from error
+        check_format(self.folder)
+        self._is_made = True
+
+    def make_if_missing(self) -> None:
+        """Make the tables of a store that was opened before it was there."""
+        if not self._is_made:
+            self.make()
 
     def append(self, batch: Batch) -> Appended:
         """Write what is not there yet. When this returns, the visits are safe."""
+        self.make_if_missing()
         try:
             for name, key in KEY.items():
                 _despite_compaction(partial(self._append_missing, name, key, batch.get(name)))
@@ -97,17 +103,17 @@ class Store:
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
                 f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
-                "mend the cause and run the same command again: what is there already is not added twice."
+                "remove the cause and run the same command again: what is there already is not added twice."
             ) from error
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
-        """Rows of one table, as they stand on disk."""
+        """Rows of one table, as they are on disk."""
         return self._read(
             name, lambda files: ds.dataset(files, schema=_WIDE[name]).to_table(columns=columns, filter=where)
         )
 
     def scan(self, name: str, work: Callable[[list[RowGroup]], T]) -> T:
-        """What the work makes of the row groups of a table; it begins anew should a compaction replace them meanwhile."""
+        """The result of the work on the row groups of a table; it starts again if a compaction replaces them meanwhile."""
         return self._read(name, lambda files: work(row_groups(files)))
 
     def _read(self, name: str, work: Callable[[list[str]], T]) -> T:
@@ -170,7 +176,7 @@ class Store:
         return DeltaTable(self.folder / name)
 
     def _is_there(self, name: str) -> bool:
-        return name not in LATER or DeltaTable.is_deltatable(str(self.folder / name))
+        return (self._is_made and name not in LATER) or DeltaTable.is_deltatable(str(self.folder / name))
 
     def files(self, name: str) -> list[str]:
         """The files that make up a table now; none where it was never written."""
@@ -200,9 +206,9 @@ class Store:
         page, at, rank = _visit_keys(rows)
         rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
         page, at, rank = page[best], at[best], rank[best]
-        standing, standing_rank = self._standing(page, at)
-        fresh = ~standing
-        better = standing & (rank > standing_rank)
+        is_known, known_rank = self._known_visits(page, at)
+        fresh = ~is_known
+        better = is_known & (rank > known_rank)
         if (fresh | better).any():
             _write(table, rows.filter(pa.array(fresh | better)), "visits")
         added, replaced = int(fresh.sum()), int(better.sum())
@@ -216,14 +222,14 @@ class Store:
         if len(self._visit_runs) > MAX_RUNS:
             self._visit_runs = [_sorted_keys(self._visit_runs)]
 
-    def _standing(self, page: Ints, at: Ints) -> tuple[Flags, Ints]:
+    def _known_visits(self, page: Ints, at: Ints) -> tuple[Flags, Ints]:
         """Whether each (page, at) is there already, and with which precedence."""
-        found, rank = np.zeros(len(page), np.bool_), np.full(len(page), -1, np.int64)
+        is_known, rank = np.zeros(len(page), np.bool_), np.full(len(page), -1, np.int64)
         for run in self._visit_runs:
-            here, its_rank = _find(run, page, at)
-            found |= here
-            rank = np.where(here, np.maximum(rank, its_rank), rank)
-        return found, rank
+            in_run, rank_in_run = _find(run, page, at)
+            is_known |= in_run
+            rank = np.where(in_run, np.maximum(rank, rank_in_run), rank)
+        return is_known, rank
 
 
 Keys = tuple[Ints, Ints, Ints]
@@ -240,7 +246,7 @@ def _visit_keys(rows: pa.Table) -> Keys:
 
 
 def _find(keys: Keys, page: Ints, at: Ints) -> tuple[Flags, Ints]:
-    """Whether each (page, at) stands among the sorted keys, and with which precedence."""
+    """Whether each (page, at) is among the sorted keys, and with which precedence."""
     low = np.searchsorted(keys[0], page, "left")
     end = np.searchsorted(keys[0], page, "right")
     high = end.copy()
@@ -250,11 +256,11 @@ def _find(keys: Keys, page: Ints, at: Ints) -> tuple[Flags, Ints]:
         before[open_] = keys[1][middle[open_]] < at[open_]
         low = np.where(open_ & before, middle + 1, low)
         high = np.where(open_ & ~before, middle, high)
-    found = low < end
-    found[found] = keys[1][low[found]] == at[found]
+    is_there = low < end
+    is_there[is_there] = keys[1][low[is_there]] == at[is_there]
     rank = np.zeros(len(page), np.int64)
-    rank[found] = keys[2][low[found]]
-    return found, rank
+    rank[is_there] = keys[2][low[is_there]]
+    return is_there, rank
 
 
 def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
@@ -265,7 +271,7 @@ def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
 
 
 def _despite_compaction(work: Callable[[], T]) -> T:
-    """Do work on a table, anew if another process has meanwhile replaced the files it looked at."""
+    """Do work on a table, and again if another process has meanwhile replaced the files it looked at."""
     for attempt in range(TRIES):
         try:
             return work()
@@ -287,7 +293,7 @@ def _write(table: DeltaTable, rows: pa.Table, name: str) -> None:
 
 
 def _properties(name: str) -> WriterProperties:
-    # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows stand together once compacted.
+    # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
     plain = {KEY[name]: ColumnProperties(dictionary_enabled=False)} if name in KEY else {}
     return WriterProperties(
         compression="ZSTD", compression_level=3, max_row_group_size=131_072, column_properties=plain or None
@@ -301,6 +307,18 @@ def _create_table(path: Path, schema: pa.Schema) -> None:
         DeltaTable(path)  # another process was quicker
 
 
+def _check_place(folder: Path) -> None:
+    """Refuse a place where no history can be made."""
+    where = "--history DIR or RECRAWL_HISTORY"
+    if folder.exists() and not folder.is_dir():
+        raise HistoryError(f"{folder} is a file; a history is a directory. Name another one with {where}.")
+    try:
+        if folder.is_dir() and any(_foreign(folder)):
+            raise HistoryError(f"{folder} holds other files and is not a history. Name another directory with {where}.")
+    except OSError as error:
+        raise HistoryError(f"cannot write the history {folder}: {_first_line(error)}") from error
+
+
 def _foreign(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.name not in TABLES and not path.name.startswith("." + MARKER))
 
@@ -312,7 +330,7 @@ def _write_marker(folder: Path) -> None:
 
 
 def check_format(folder: Path) -> None:
-    """Refuse a folder that is no history, or one that a newer recrawl wrote."""
+    """Refuse a folder that is not a history, or one that a newer recrawl wrote."""
     marker = folder / MARKER
     if not marker.exists():
         raise HistoryError(f"no history at {folder}. Make one with: recrawl import FILE --history {folder}")

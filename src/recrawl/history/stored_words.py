@@ -29,7 +29,7 @@ def term_counts(history: History, digests: Ints) -> tuple[Ints, sparse.csr_matri
     vocabulary, column = np.unique(ids, return_inverse=True)
     stored = sparse.csr_matrix((n, (text, column)), shape=(len(keys) + 1, len(vocabulary)))  # the last row is empty
     at = np.searchsorted(keys, digests)
-    found = (
-        (at < len(keys)) & (keys[np.minimum(at, max(len(keys) - 1, 0))] == digests) if len(keys) else digests < digests
-    )
-    return vocabulary, stored[np.where(found, at, len(keys))]
+    if not len(keys):
+        return vocabulary, stored[np.zeros(len(digests), np.int64)]
+    is_stored = keys[np.minimum(at, len(keys) - 1)] == digests
+    return vocabulary, stored[np.where(is_stored, at, len(keys))]

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from recrawl.history.history import History
+from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import host
 from recrawl.web.visit import Outcome
-
-MEANINGS = ("previous", "page", "anywhere")
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class LinkSets:
 
     @classmethod
     def from_groups(cls, groups: Sequence[RowGroup]) -> LinkSets:
-        """The same, read bit by bit into one array: nowhere does memory grow faster than with links."""
+        """The sets of some row groups, read one by one into one array: nothing takes more memory than links."""
         parts = side_by_side(lambda group: group.read(["digest", "n_internal", "links"]), groups)
         n_rows, n_values = (group.n_rows for group in groups), (group.n_values("links") for group in groups)
         return cls._from_parts(parts, sum(n_rows), sum(n_values))
@@ -68,9 +68,9 @@ class LinkSets:
         return positions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """Visits ordered by page and time. All arrays have one entry a visit unless said otherwise."""
+    """Visits ordered by page and time. All arrays have one entry per visit unless stated otherwise."""
 
     page: Ints
     at: Ints  # microseconds since 1970, UTC
@@ -81,7 +81,7 @@ class Timeline:
     compared_with: Ints  # the earlier visit that "new" refers to; -1: first visit, baseline, failed, links not known
     text_changed: Ints8  # 1 or 0 against the last known text; -1 where undefined
     latest: Ints  # the visit whose content this one shows: itself, or the copy that it equals; -1: not known
-    page_start: Ints  # one entry a page: where its visits begin; and the number of visits at the end
+    page_start: Ints  # one entry per page: where its visits begin; and the number of visits at the end
     sets: LinkSets
     rows: pa.Table  # the visits as stored, in the same order
 
@@ -97,7 +97,7 @@ class Timeline:
 
     @property
     def changed(self) -> Ints8:
-        """Whether each visit showed another text or other links than the one before: 1 or 0, -1 where nobody knows."""
+        """Whether each visit showed another text or other links than the one before: 1 or 0, -1 where that is not known."""
         before = self.compared_with
         other_links = np.where(before >= 0, self.links != self.links[before], -1).astype(np.int8)
         return np.maximum(other_links, self.text_changed)
@@ -111,7 +111,7 @@ class Timeline:
         return np.where(known, internal, -1), np.where(known, all_links - internal, -1)
 
     def select(self, visits: Ints) -> Timeline:
-        """The same timeline reduced to some successful visits (indices, ascending), compared with each other anew."""
+        """The same timeline reduced to some successful visits (indices, ascending), compared with each other again."""
         page = self.page[visits]
         page_start = _starts(page)
         # A baseline between two chosen visits parts them, too.
@@ -127,23 +127,23 @@ class Timeline:
         status, rows = self.status[visits], self.rows.take(pa.array(np.where(seen, copy, visits)))
         latest = np.where(seen, np.arange(len(visits)), -1)
         return Timeline(
-            page,
-            self.at[visits],
-            status,
-            outcome,
-            baseline,
-            links,
-            compared_with,
-            text_changed,
-            latest,
-            page_start,
-            self.sets,
-            rows,
+            page=page,
+            at=self.at[visits],
+            status=status,
+            outcome=outcome,
+            baseline=baseline,
+            links=links,
+            compared_with=compared_with,
+            text_changed=text_changed,
+            latest=latest,
+            page_start=page_start,
+            sets=self.sets,
+            rows=rows,
         )
 
 
 class TooSlim(Exception):
-    """Some page and moment stands twice, and which row counts depends on columns that were not read."""
+    """Some page and moment is there twice, and which row counts depends on columns that were not read."""
 
 
 def _refuse(rows: pa.Table) -> Ints:
@@ -153,7 +153,7 @@ def _refuse(rows: pa.Table) -> Ints:
 def ordered(rows: pa.Table) -> pa.Table:
     """Rows by page and time, one for each page and moment.
 
-    Rows that have not all columns are fine as long as none stands twice; else `TooSlim` is raised.
+    Rows without all columns are fine as long as no page and moment is there twice; else `TooSlim` is raised.
     """
     rank = precedence if rows.num_columns == len(VISITS) else _refuse
     moments = rows["at"].cast(pa.int64()).to_numpy()
@@ -176,7 +176,18 @@ def build(rows: pa.Table, sets: LinkSets) -> Timeline:
         *_known(rows, "payload"),
     )
     return Timeline(
-        page, at, status, outcome, baseline, links, compared_with, text_changed, latest, page_start, sets, rows
+        page=page,
+        at=at,
+        status=status,
+        outcome=outcome,
+        baseline=baseline,
+        links=links,
+        compared_with=compared_with,
+        text_changed=text_changed,
+        latest=latest,
+        page_start=page_start,
+        sets=sets,
+        rows=rows,
     )
 
 

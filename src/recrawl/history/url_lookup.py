@@ -11,35 +11,35 @@ from recrawl.core.arrays import Ints
 from recrawl.history.keys import distinct
 from recrawl.history.row_groups import RowGroup, side_by_side
 
-ROOM = 16  #: places a wanted id, in a table that tells at once of nearly all others that nobody asked for them
+BITS_PER_ID = 16  #: of the filter that rules out nearly all other ids at once
 
 
 def look_up(ids: Ints, groups: Sequence[RowGroup]) -> pa.Array:
     """The URL of each id, null where it is not known.
 
-    Ids are read first: URLs only of row groups that hold any, and only those asked for are kept.
+    Ids are read first, then URLs only of row groups that hold any of them, and only the URLs of these ids are kept.
     """
-    wanted = Wanted(distinct(ids))
-    at = np.full(len(wanted.ids), -1, np.int64)  # where each stands among the URLs found
-    found, n = [pa.array([], pa.large_string())], 0
-    for which, url in side_by_side(lambda group: _found(wanted, group), groups):
-        at[which] = n + np.arange(len(which))
+    wanted = IdFilter(distinct(ids))
+    position = np.full(len(wanted.ids), -1, np.int64)  # of each id among the URLs read
+    urls, n = [pa.array([], pa.large_string())], 0
+    for which, read in side_by_side(lambda group: _urls(wanted, group), groups):
+        position[which] = n + np.arange(len(which))
         n += len(which)
-        found.append(url)
-    place = at[np.searchsorted(wanted.ids, ids)]
-    return pa.concat_arrays(found).take(pa.array(place, mask=place < 0))
+        urls.append(read)
+    place = position[np.searchsorted(wanted.ids, ids)]
+    return pa.concat_arrays(urls).take(pa.array(place, mask=place < 0))
 
 
-class Wanted:
-    """Some ids, to be found among many.
+class IdFilter:
+    """Picks a few ids out of many.
 
-    >>> [part.tolist() for part in Wanted(np.array([3, 8])).among(np.array([9, 8, 7, 3]))]
+    >>> [part.tolist() for part in IdFilter(np.array([3, 8])).among(np.array([9, 8, 7, 3]))]
     [[3, 1], [0, 1]]
     """
 
     def __init__(self, ascending: Ints) -> None:
         self.ids = ascending
-        self._bits = (ROOM * len(ascending)).bit_length()
+        self._bits = (BITS_PER_ID * len(ascending)).bit_length()
         self._maybe = np.zeros(1 << self._bits, np.bool_)
         self._maybe[self._place(ascending)] = True
 
@@ -48,17 +48,17 @@ class Wanted:
         return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
 
     def among(self, ids: Ints) -> tuple[Ints, Ints]:
-        """Where any of them stand among these ids, and which ones they are."""
+        """The positions of its ids among these, and which of its ids they are."""
         if not len(self.ids):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         at = np.flatnonzero(self._maybe[self._place(ids)])
-        at = at[np.argsort(ids[at])]  # at random, every step of every search would miss the cache
+        at = at[np.argsort(ids[at])]  # in random order every step of every search would miss the cache
         which = np.minimum(np.searchsorted(self.ids, ids[at]), len(self.ids) - 1)
         is_it = self.ids[which] == ids[at]
         return at[is_it], which[is_it]
 
 
-def _found(wanted: Wanted, group: RowGroup) -> tuple[Ints, pa.Array]:
+def _urls(wanted: IdFilter, group: RowGroup) -> tuple[Ints, pa.Array]:
     """Which of the ids a row group holds, and their URLs."""
     nothing = np.empty(0, np.int64), pa.array([], pa.large_string())
     span = group.span("id")

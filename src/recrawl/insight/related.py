@@ -21,10 +21,11 @@ from recrawl.insight.nearest import (
     ignore,
     make_cells,
 )
-from recrawl.world.related import Related
+from recrawl.world.related import METHODS, Related
+
+__all__ = ["EXACT_UP_TO", "METHODS", "related_pages"]
 
 EXACT_UP_TO = 20_000  #: distinct texts; two cores need a few seconds for this many
-METHODS = ("auto", "exact", "approximate")
 _HALF = 0.5  # of the texts: searching more is no faster than searching all
 
 

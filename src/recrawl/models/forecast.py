@@ -93,7 +93,7 @@ class ForecastCounts(CountRegressor):
         return rows[rows < n - n_judges], rows[rows >= n - n_judges]
 
     def _best(self, part: _Part, rows: _Rows, early: Ints, late: Ints, every: Ints) -> tuple[Blend, Floats, Ints]:
-        """The blend that forecasts the late rows best, fitted to all; and forecasts of some rows, late ones by a fit without them."""
+        """The blend that forecasts the late rows best, fitted to all rows; and some of its forecasts, with their rows."""
         curve = part.curve(rows.of(every))
         if len(late) < FEW_ROWS:
             return Blend(curve, curve, 0.0, (*self.sizes[0], 0.0)), curve.predict(rows.X[every]), every

@@ -1,8 +1,10 @@
 """All learners in one list, from which the command line, the documents and the tests follow.
 
 A learner makes an unfitted scikit-learn estimator for a kind of target: "rate" (how often a page gains links), "presence" (whether
-it does next), "number" (how many). Estimators for presence always have the classes 0 and 1. To add a learner, write an estimator and
-add a row to `LEARNERS`; or let a package of yours offer the row as an entry point in the group ``recrawl.learners``.
+it does next), "number" (how many). Estimators for presence always have the classes 0 and 1.
+
+To add a learner, write an estimator and add a row to `LEARNERS`; or let a package of yours offer the row as an entry point in the
+group ``recrawl.learners``.
 """
 
 from __future__ import annotations

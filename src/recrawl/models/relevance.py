@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from recrawl.core.arrays import Flags, Floats
+from recrawl.core.files import write_bytes
 from recrawl.errors import NotEnoughData, RecrawlError
 
 MAX_WORDS = 50_000
@@ -69,7 +70,7 @@ class Relevance:
             "accuracy": self.accuracy,
         }
         try:
-            Path(path).write_bytes(orjson.dumps(content))
+            write_bytes(path, orjson.dumps(content))
         except OSError as error:
             raise RecrawlError(f"cannot write {path}: {error.strerror or error}") from error
 

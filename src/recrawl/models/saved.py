@@ -22,6 +22,7 @@ import numpy as np
 from skops import io
 
 from recrawl.core.arrays import Ints
+from recrawl.core.files import writing
 from recrawl.errors import BadModel, RecrawlError
 from recrawl.insight.features import Feature
 from recrawl.models.learners import named
@@ -111,19 +112,15 @@ def save(predictor: Predictor, path: str | Path) -> dict[str, Any]:
             "so it could not be read again; add them to the types of its Learner"
         )
     about = card(predictor, {links: hashlib.sha256(data).hexdigest() for links, data in models.items()})
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
     text = json.dumps(about, indent=1, allow_nan=False)
     try:
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
+        with writing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("card.json", text)
             for links, data in models.items():
                 file.writestr(f"{links}.skops", data)
             file.comment = hashlib.sha256(text.encode()).hexdigest().encode()
-        os.replace(draft, target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise BadModel(f"cannot write the model {target}: {error.strerror or error}") from error
+        raise BadModel(f"cannot write the model {path}: {error.strerror or error}") from error
     return about
 
 

@@ -1,7 +1,7 @@
 """A plan by a stored model: what `recrawl train` learnt says what to expect of every page.
 
-To predict a large collection takes a while, to plan by its predictions does not. So they are kept beside the visits, and made
-anew only when another model is asked or visits have come since.
+Predicting a large collection takes a while, planning by its predictions does not. So predictions are kept beside the visits, and
+made again only when another model is used or visits were added.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from recrawl.world.rounds import rounds_of
 
 FILE = "predictions.parquet"
 PAGES = tuple(field.name for field in fields(Pages) if field.name not in ("related", "url_groups"))
-TOLD = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
-COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *TOLD}
+PREDICTED = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
+COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *PREDICTED}
 
 
 class PredictedLinks:
-    """What a plan asks of its expectation, answered by predictions."""
+    """What a plan needs to know of every page, from predictions."""
 
     def __init__(self, columns: dict[str, Floats]) -> None:
         self.expected, self.probability = columns["expected"], columns["probability"]
         self.n_links, self.n_hits = columns["n_links"], columns["n_hits"]
-        self.size = np.full(len(self.expected), np.nan)  # a model knows it, and needs no further bound
+        self.size = np.full(len(self.expected), np.nan)  # the model's own bound is enough
 
     def expect(self, pages: Pages, now: datetime, of: Ints | None = None) -> tuple[Floats, Floats]:
         """New links expected of a visit now, and the probability of at least one; for some pages, or for all."""
@@ -70,9 +70,9 @@ def situation_by_model(
         check_fits(predictor, rows["page"].to_numpy(), model)
     columns = {name: rows[name].to_numpy() for name in rows.column_names if name != "url"}
     pages = Pages(**{name: columns[name].copy() for name in PAGES})
-    told = {name: columns[name].astype(np.float64) for name in TOLD}
+    predicted = {name: columns[name].astype(np.float64) for name in PREDICTED}
     (gap,) = columns["gap_hours"][:1]
-    policy, expecting = ByModel(told), PredictedLinks(told)
+    policy, expecting = ByModel(predicted), PredictedLinks(predicted)
     hints = hints_of(history, columns["page"], pages.host, pages.last_visit)
     url = rows["url"].combine_chunks()
     return Situation(
@@ -88,24 +88,24 @@ def situation_by_model(
 
 
 def _predicted(history: History, predictor: Predictor, model: str | Path, on_step: Step, on_note: Step) -> pa.Table:
-    """One row a page, ordered by URL: all that a plan asks."""
+    """One row per page, ordered by URL, with all that a plan needs."""
     timeline = history.timeline
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     check_fits(predictor, timeline.pages, model)
-    found = predict(predictor, history, (), on_step, on_note)
-    told = found["all"] if "all" in found else next(iter(found.values()))
+    by_kind = predict(predictor, history, (), on_step, on_note)
+    prediction = by_kind["all"] if "all" in by_kind else next(iter(by_kind.values()))
     ids, url, host, site = named_pages(history, timeline.pages)
-    at = np.searchsorted(told.panel.page, ids)
-    pages = _noted(timeline, ids, site, host)
+    at = np.searchsorted(prediction.panel.page, ids)
+    pages = _pages(timeline, ids, site, host)
     gaps = np.diff(rounds_of(timeline, predictor.recipe.every).ends) / US_PER_HOUR
     columns = {name: getattr(pages, name) for name in PAGES}
-    columns |= {name: values[at] for name, values in _told(told).items()}
+    columns |= {name: values[at] for name, values in _columns(prediction).items()}
     usual = float(np.median(gaps)) if len(gaps) else 24.0
     return pa.table({"page": ids, "url": url, "gap_hours": np.full(len(ids), usual)} | columns)
 
 
-def _noted(timeline: Timeline, ids: Ints, site: Ints, host: Ints) -> Pages:
+def _pages(timeline: Timeline, ids: Ints, site: Ints, host: Ints) -> Pages:
     """What all visits together say of each page; the timeline is ordered by page and time."""
     pages = Pages.unseen(site, host)
     order = np.searchsorted(timeline.pages, ids)
@@ -123,25 +123,25 @@ def _noted(timeline: Timeline, ids: Ints, site: Ints, host: Ints) -> Pages:
     return pages
 
 
-def _told(told: Prediction) -> dict[str, NDArray[Any]]:
-    new = new_links(told.panel, told.links)
-    found = np.nan_to_num(new) > 0
-    moments = told.panel.at.astype("datetime64[us]").astype(np.int64)
-    return {name: getattr(told, name) for name in ("expected", "probability", "low", "high", "basis")} | {
+def _columns(prediction: Prediction) -> dict[str, NDArray[Any]]:
+    new = new_links(prediction.panel, prediction.links)
+    has_new = np.nan_to_num(new) > 0
+    moments = prediction.panel.at.astype("datetime64[us]").astype(np.int64)
+    return {name: getattr(prediction, name) for name in ("expected", "probability", "low", "high", "basis")} | {
         "n_links": np.nansum(new, axis=1),
-        "n_hits": found.sum(axis=1),
-        "change": np.where(found, moments, NEVER).max(axis=1, initial=NEVER),
+        "n_hits": has_new.sum(axis=1),
+        "change": np.where(has_new, moments, NEVER).max(axis=1, initial=NEVER),
     }
 
 
 def _key(history: History, model: str | Path) -> bytes:
-    """What predictions rest on: the model and the visits."""
+    """What predictions depend on: the model and the visits."""
     files = "\n".join([str(history.until), *sorted(history.store.files("visits"))])
     return hashlib.sha256(Path(model).read_bytes() + files.encode()).hexdigest().encode()
 
 
 def _kept(history: History, key: bytes) -> pa.Table | None:
-    """The predictions that were kept, if they are of this model and no visit came since."""
+    """The predictions that were kept, if they are of this model and no visit was added since."""
     path = history.store.folder / FILE
     try:
         if (pq.read_schema(path).metadata or {}).get(b"of") != key:

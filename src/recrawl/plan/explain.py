@@ -124,7 +124,7 @@ def _moment(us: Any) -> datetime | None:
 
 def _way_out(cause: Cause, rank: int | None, n_chosen: int) -> str:
     if cause is Cause.OVERLAP:
-        return "it shows the same new links as a page that was picked; it comes in when that one does not"
+        return "it shows the same new links as a page that was picked; it would be picked if that page were not"
     if cause in _WAYS_OUT:
         return _WAYS_OUT[cause]
     if rank is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recrawl.core.options import check_values, option
+from recrawl.core.options import check_values, option, read_values
 from recrawl.core.times import parse_period
 from recrawl.errors import BadOption, BadPlugin
 from recrawl.plan.budgets import share_or_number
@@ -114,6 +114,7 @@ class PlanOptions:
     )
 
     def __post_init__(self) -> None:
+        read_values(self)
         check_values(self)
         self._check_contradictions()
         self._check_names()

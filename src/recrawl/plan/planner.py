@@ -17,10 +17,8 @@ import pyarrow as pa
 
 from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.core.hashing import hash64
-from recrawl.core.options import options_of
-from recrawl.core.suggest import unknown
+from recrawl.core.options import record_of
 from recrawl.core.times import NEVER, microseconds, parse_period
-from recrawl.errors import BadOption
 from recrawl.history import History
 from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
@@ -144,7 +142,7 @@ def plan(history: History, *, now: datetime | None = None, keep: bool = False, *
     Plan(2 pages by average-count, 5.0 new links expected)
     https://e.org/news
     """
-    made = Planner(history, _options(options), now).plan()
+    made = Planner(history, record_of(PlanOptions, options), now).plan()
     if keep:
         from recrawl.plan.score import store
 
@@ -162,24 +160,7 @@ def explain(history: History, url: str, *, now: datetime | None = None, **option
     >>> why.is_picked, why.rank, why.cause
     (False, 3, 'below cut')
     """
-    return Planner(history, _options(options), now).explain(urls.canonical(url))
-
-
-def _options(options: dict[str, Any]) -> PlanOptions:
-    """Options as Python programs write them: a number for a budget, a length of time for a gap, any list of patterns."""
-    known = [each.name for each, _ in options_of(PlanOptions)]
-    for name in options:
-        if name not in known:
-            raise BadOption(unknown("option", name, known))
-    given = dict(options)
-    if isinstance(given.get("budget"), int):
-        given["budget"] = str(given["budget"])
-    if isinstance(given.get("min_gap"), timedelta):
-        given["min_gap"] = f"{given['min_gap'].total_seconds():.0f}s"
-    for name in ("exclude", "settings"):
-        if name in given:
-            given[name] = (given[name],) if isinstance(given[name], str) else tuple(given[name])
-    return PlanOptions(**given)
+    return Planner(history, record_of(PlanOptions, options), now).explain(urls.canonical(url))
 
 
 def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan:

@@ -1,4 +1,4 @@
-"""How right a plan was, once the visits came back: expected against found, calibration, and against round-robin."""
+"""How right a plan was once its pages were visited: expected and found, calibration, and beside round-robin."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def store(history: History, plan: Plan) -> None:
         "due_at": pa.array(plan.due_at, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
         "reason": plan.reason,
     }
-    keep(history.store.folder, pa.table(columns, schema=PLANS))
+    keep(history.beside, pa.table(columns, schema=PLANS))
 
 
 @dataclass(frozen=True)
 class Score:
-    """What came of a plan. Pages that were not visited by its end say nothing."""
+    """What the visits made for a plan found. Pages that were not visited in time do not count."""
 
     plan: str
     policy: str
@@ -68,8 +68,8 @@ class Score:
     expected_hits: float
     brier: float | None  # mean squared error of the probabilities
     calibration: list[dict[str, float]]  # by classes of probability: predicted and seen share
-    compared: int  # visited pages of which the plan told how likely they changed, and whose change can be told
-    expected_changed: float | None  # of these; None: the plan did not tell it
+    compared: int  # visited pages with a predicted probability of change, and a known outcome
+    expected_changed: float | None  # of these; None: the plan did not predict it
     changed: int | None
     change: str  # what the plan counted as one
     round_robin_planned: int  # pages that round-robin would have chosen
@@ -78,12 +78,12 @@ class Score:
 
     @property
     def found_per_visit(self) -> float | None:
-        """New links a visit."""
+        """New links per visit."""
         return self.found / self.visited if self.visited else None
 
     @property
     def round_robin_found_per_visit(self) -> float | None:
-        """New links a visit of round-robin's pages; None where too few of them were visited to tell."""
+        """New links per visit to round-robin's pages; None where too few of them were visited."""
         is_enough = self.round_robin_visited > 0 and self.round_robin_visited >= ENOUGH * self.round_robin_planned
         return self.round_robin_found / self.round_robin_visited if is_enough else None
 
@@ -147,9 +147,9 @@ def score(history: History, plan: str | None = None, horizon: timedelta | str | 
 def scores(history: History, plan: str | None = None, horizon: timedelta | None = None) -> Iterator[Score]:
     """The score of every stored plan, or of one, oldest first.
 
-    A visit counts for the last plan made before it; with `horizon` only if it came within that time.
+    A visit counts for the last plan made before it; with `horizon` only if it was within that time.
     """
-    rows = stored(history.store.folder)
+    rows = stored(history.beside)
     if not rows.num_rows:
         return
     names = rows["plan"].to_numpy(zero_copy_only=False)
@@ -169,14 +169,14 @@ def scores(history: History, plan: str | None = None, horizon: timedelta | None 
 def _score(history: History, rows: pa.Table, until: int) -> Score:
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
-    found, failed = _first_answers(history, page, microseconds(made_at), until)
-    told = rows["changed"].to_numpy(zero_copy_only=False)
+    new_links, failed = _first_answers(history, page, microseconds(made_at), until)
+    likely_changed = rows["changed"].to_numpy(zero_copy_only=False)
     change = rows["change"][0].as_py() or ANY
     changed = _first_changes(history, page, microseconds(made_at), until, change)
-    compared = (changed >= 0) & ~np.isnan(told)
-    seen = found >= 0
+    compared = (changed >= 0) & ~np.isnan(likely_changed)
+    seen = new_links >= 0
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
-    hit = found[seen] > 0
+    hit = new_links[seen] > 0
     request = PlanRequest(pages=rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False)
     rival = make_plan(survey(history.as_of(made_at), RoundRobin(), request.every), request, made_at)
     rivals, _ = _first_answers(history, rival.page, microseconds(made_at), until)
@@ -189,14 +189,14 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         visited=int(seen.sum()),
         failed=int(failed.sum()),
         expected=float(expected.sum()),
-        found=int(found[seen].sum()),
+        found=int(new_links[seen].sum()),
         hits=int(hit.sum()),
         expected_hits=float(probability.sum()),
         brier=float(((probability - hit) ** 2).mean()) if len(hit) else None,
         calibration=_calibration(probability, hit),
         compared=int(compared.sum()),
-        expected_changed=None if np.isnan(told).all() else float(told[compared].sum()),
-        changed=None if np.isnan(told).all() else int(changed[compared].sum()),
+        expected_changed=None if np.isnan(likely_changed).all() else float(likely_changed[compared].sum()),
+        changed=None if np.isnan(likely_changed).all() else int(changed[compared].sum()),
         change=change,
         round_robin_planned=len(rival.page),
         round_robin_visited=int((rivals >= 0).sum()),
@@ -207,21 +207,21 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
 def _first_answers(history: History, page: Ints, after: int, until: int) -> tuple[Ints, Flags]:
     """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
 
-    -1 where it was not visited. None were found where it failed or was gone: what a plan expects reckons with that.
+    -1 where it was not visited. None were found where it failed or was gone: what a plan expects takes failures into account.
     """
     timeline = history.timeline
     answer = _first_visits(timeline, timeline.links >= 0, page, after, until)
-    came, away = (
+    answered, away = (
         _first_visits(timeline, counts, page, after, until) >= 0
         for counts in (timeline.outcome <= Outcome.UNCHANGED, timeline.outcome >= Outcome.GONE)
     )
-    failed = away & ~came
+    failed = away & ~answered
     new = np.append(np.maximum(history.novelty.total("anywhere"), 0), -1).astype(np.int64)
     return np.where(failed, 0, new[answer]), failed
 
 
 def _first_changes(history: History, page: Ints, after: int, until: int, change: str) -> Ints:
-    """Whether each page's first visit within the time showed a change since the one before; -1 where nobody knows."""
+    """Whether each page's first visit within the time showed a change since the one before; -1 where it is not known."""
     timeline = history.timeline
     visit = _first_visits(timeline, timeline.outcome <= Outcome.UNCHANGED, page, after, until)
     notion = notion_or_any(change)
@@ -230,8 +230,8 @@ def _first_changes(history: History, page: Ints, after: int, until: int, change:
         by_notion = np.full(len(visit), -1, np.int64)
         by_notion[visited] = changes_at_visits(history, visit[visited], notion)
         return by_notion
-    found: Ints = np.append(timeline.changed, -1).astype(np.int64)[visit]
-    return found
+    changes: Ints = np.append(timeline.changed, -1).astype(np.int64)[visit]
+    return changes
 
 
 def _first_visits(timeline: Timeline, counts: Flags, page: Ints, after: int, until: int) -> Ints:

@@ -20,14 +20,21 @@ from recrawl.world.pages import Pages, Visits
 class Bandit(Policy):
     """As regression-round-robin, with a share that UCB1 chooses in every cycle by what each share has brought so far.
 
-    The reward of a share is the number of new links found, averaged over the cycles that used it. UCB1 asks for rewards between
-    0 and 1: they are divided by the greatest seen so far (the paper does not say how). `exploration` is the factor of the
-    confidence term, 1 as in UCB1. Until `inner` has seen enough, it gets the whole budget. Which share was used travels with
-    the choice (`Choice.memo`), so that the visits made for it reward that share, whenever they come back. Other settings are
-    those of `inner`.
+    Good where it is not known beforehand how far predictions can be trusted. `inner` gets the share and `rest` what is left; any
+    two policies will do, and settings of theirs can be given by name. The reward of a share is the number of new links found,
+    averaged over the cycles that used it. UCB1 takes rewards between 0 and 1: they are divided by the greatest so far (the
+    paper does not say how). `exploration` is the factor of the confidence term, 1 as in UCB1. Until `inner` has seen enough,
+    it gets the whole budget. The share that was used travels with the choice (`Choice.memo`), so that the visits made for it
+    reward that share, whenever they come back.
 
     >>> Bandit(Regression(window=28), exploration=2.0)
     Bandit(exploration=2.0, window=28)
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> bandit = Bandit(shares=(0.0, 1.0), bootstrap=1)
+    >>> [(choice.page.tolist(), choice.memo["arm"]) for choice in choices(bandit, case) if choice.memo]
+    [([0], 0), ([1], 1), ([1], 1), ([1], 1)]
 
     References: BANDIT of Pham, Santos and Freire (2018), section 4.3 and Algorithm 3; Auer, Cesa-Bianchi and Fischer (2002).
     """

@@ -13,10 +13,15 @@ from recrawl.world.pages import Pages
 
 
 class BruteForce(Policy):
-    """Visit every page in every cycle: it finds all there is to find, at the highest price.
+    """Visit every page in every cycle, as far as the budget reaches.
 
-    It never exceeds the budget. Where that is too small for all pages, the longest waiting come first, and this is round-robin. So
-    in a replay give it a budget of as many pages as there are: coverage is then 1.
+    It finds everything at the highest price, so it is what others are measured by: in a replay, give it a budget of as many pages
+    as there are, and its coverage is 1. With a smaller budget the longest waiting come first, and this is round-robin.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> world = tiny_world([[{1}, {2}, {3}]] * 3)
+    >>> [choice.page.tolist() for choice in choices(BruteForce(), Case(world, (Budget(3),)))]
+    [[0, 1, 2], [0, 1, 2]]
 
     References: Brute Force of Jayawardana et al. (2020), section III-B.
     """

@@ -14,9 +14,9 @@ from recrawl.world.pages import Pages, Visits
 class ChangeRates:
     """Changes per day by maximum likelihood; only the pages of a cycle are estimated again.
 
-    Of intervals without a change their sum is enough, those with one are kept. An interval runs from one answer to the next; a
-    failed visit tells nothing and does not end it, an answer with nothing to compare with begins anew. With little history the
-    rate leans on one changed and one unchanged interval of `prior_days` that are invented; it stays within `bounds`.
+    Of intervals without a change the sum is enough; those with one are kept. An interval runs from one answer to the next: a
+    failed visit shows nothing and does not end it, and an answer with nothing to compare with begins a new one. With little history
+    the rate leans on one changed and one unchanged pseudo-interval of `prior_days`; it stays within `bounds` (per day).
 
     References: Kolobov, Peres, Lu and Horvitz (2019), from which the defaults are.
     """

@@ -1,6 +1,6 @@
 """Coordinate ascent: the linear combination of features that ranks lists best, one weight at a time.
 
-The parameters and the search along a weight are those of RankLib, the papers' program. The package fastrank has the same method,
+The parameters and the search along a weight are those of RankLib, which Pham, Santos and Freire (2018) used. The package fastrank has the same method,
 but its restarts race each other, so that equal seeds give different weights, and it took 1.6 s where this takes a tenth of that.
 """
 
@@ -28,7 +28,7 @@ def best_weights(
 ) -> tuple[Floats, float]:
     """The weights of the columns of `x` whose sum ranks the lists best, and the mean NDCG at `depth` that they reach.
 
-    List i are the rows from ``start[i]`` up to ``start[i + 1]``, `gain` is what each is worth. The first restart begins with equal
+    List i has the rows from ``start[i]`` up to ``start[i + 1]``, and `gain` is the value of each row. The first restart begins with equal
     weights, the others with random ones. A pass that improves NDCG by less than `tolerance` is the last one.
 
     >>> x = np.array([[0.1, 5.0], [0.9, 1.0], [0.4, 3.0], [0.6, 2.0]])
@@ -54,7 +54,7 @@ def best_weights(
 
 
 def ndcg(score: Floats, gain: Floats, start: Ints, depth: int = 10) -> Floats:
-    """Normalised discounted cumulative gain of each list at a depth; 1 where no row of it is worth anything.
+    """Normalised discounted cumulative gain of each list at a depth; 1 where no row of it has a gain.
 
     >>> ndcg(np.array([3.0, 2.0, 1.0]), gain=np.array([0.0, 0.0, 1.0]), start=np.array([0, 3]))
     array([0.5])
@@ -62,14 +62,14 @@ def ndcg(score: Floats, gain: Floats, start: Ints, depth: int = 10) -> Floats:
     References: Järvelin and Kekäläinen (2002).
     """
     ideal = _ideal(gain, start, depth)
-    found: Floats = _dcg_of_lists(score, gain, start, _discount(depth))
-    normalised: Floats = np.where(ideal > 0, found / np.where(ideal > 0, ideal, 1.0), 1.0)
+    reached: Floats = _dcg_of_lists(score, gain, start, _discount(depth))
+    normalised: Floats = np.where(ideal > 0, reached / np.where(ideal > 0, ideal, 1.0), 1.0)
     return normalised
 
 
 def _ideal(gain: Floats, start: Ints, depth: int) -> Floats:
-    found: Floats = _dcg_of_lists(gain, gain, start, _discount(depth))
-    return found
+    ideal: Floats = _dcg_of_lists(gain, gain, start, _discount(depth))
+    return ideal
 
 
 def _discount(depth: int) -> Floats:
@@ -80,10 +80,10 @@ def _discount(depth: int) -> Floats:
 @njit(cache=True)
 def _dcg_of_lists(score, gain, start, discount):  # type: ignore[no-untyped-def]
     top_score, top_gain = np.empty(len(discount)), np.empty(len(discount))
-    found = np.zeros(len(start) - 1)
+    dcg = np.zeros(len(start) - 1)
     for i in range(len(start) - 1):
-        found[i] = _dcg(score, score, 0.0, gain, start[i], start[i + 1], discount, top_score, top_gain)
-    return found
+        dcg[i] = _dcg(score, score, 0.0, gain, start[i], start[i + 1], discount, top_score, top_gain)
+    return dcg
 
 
 @njit(cache=True)
@@ -111,15 +111,15 @@ def _mean_ndcg(score, column, step, gain, start, ideal, discount, top_score, top
     total, n = 0.0, 0
     for i in range(len(ideal)):
         if ideal[i] > 0:
-            found = _dcg(score, column, step, gain, start[i], start[i + 1], discount, top_score, top_gain)
-            total += found / ideal[i]
+            dcg = _dcg(score, column, step, gain, start[i], start[i + 1], discount, top_score, top_gain)
+            total += dcg / ideal[i]
             n += 1
     return total / max(n, 1)
 
 
 @njit(cache=True)
 def _ascend(columns, gain, start, ideal, discount, weight, orders, steps, tolerance):  # type: ignore[no-untyped-def]
-    """Improve the weights in place, and tell the NDCG reached."""
+    """Improve the weights in place; the NDCG reached."""
     top_score, top_gain = np.empty(len(discount)), np.empty(len(discount))
     score = _weighted(columns, weight)
     best = _mean_ndcg(score, columns[0], 0.0, gain, start, ideal, discount, top_score, top_gain)

@@ -1,4 +1,4 @@
-"""Visit the pages that gained most links before, or changed most often: one number a page, and nothing to train."""
+"""Visit the pages that gained most links before, or changed most often: one number per page, and nothing to train."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from recrawl.world.pages import Pages, Visits
 class PreviousCount(Policy):
     """Visit the pages that had most new links when they were last visited.
 
-    New is what the copy before did not have. Most pages go on as they did, so this is hard to beat from week to week; but
-    the count of a page that was just visited is small only because it had no time to grow. Pages not yet re-visited come first.
+    Most pages go on as they did, so this is hard to beat where visits are evenly spaced, such as from week to week. Where they
+    are not, it is unfair: the count of a page that was just visited is small only because it had no time to grow. New links are
+    those that the copy before did not have. Pages visited only once come first.
 
-    References: NNL-Pr of LBLA, Table 4.
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(PreviousCount(), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: NNL-Pr of Dang et al. (2022), Table 4.
     """
 
     name: ClassVar[str] = "previous-count"
@@ -45,10 +52,16 @@ class PreviousCount(Policy):
 class AverageCount(Policy):
     """Visit the pages that had most new links on average over all their visits.
 
-    New is what the copy before did not have; all visits count alike, however long ago (`windowed-outdegree` forgets). Pages not yet
-    re-visited come first.
+    Steadier than `previous-count` where counts vary by chance. All visits count alike, however long ago; `windowed-outdegree`
+    forgets. New links are those that the copy before did not have. Pages visited only once come first.
 
-    References: NNL-Av of LBLA, Table 4.
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(AverageCount(), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: NNL-Av of Dang et al. (2022), Table 4.
     """
 
     name: ClassVar[str] = "average-count"
@@ -62,7 +75,7 @@ class AverageCount(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest average first."""
         mean = self.sum_ / np.maximum(self.n_, 1)
-        reason = "{mean:.1f} new links a visit over {n} visits"
+        reason = "{mean:.1f} new links per visit over {n} visits"
         detail = {"mean": mean, "n": self.n_}
         return take(mean, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=mean)
 
@@ -74,12 +87,19 @@ class AverageCount(Policy):
 
 
 class ContentChangeRate(Policy):
-    """Visit the pages that were found changed at the greatest share of their visits.
+    """Visit the pages that had changed at the greatest share of their visits.
 
-    Text and links count, so far as they are known; the paper's digest leaves the links out. How much a change brings is not asked,
-    and so this finds busy pages rather than new links. Pages not yet re-visited come first.
+    Good for keeping copies up to date where the budget reaches the busy pages. How much a change brings does not count, so this
+    finds busy pages rather than new links. Text and links both count, as far as they are known; the paper's digest leaves the
+    links out. Pages visited only once come first.
 
-    References: CCR of LBLA, Table 4.
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(ContentChangeRate(), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: CCR of Dang et al. (2022), Table 4.
     """
 
     name: ClassVar[str] = "content-change-rate"

@@ -1,50 +1,32 @@
-"""Pages that together show most distinct links: greedy set cover on what was seen, or with foreknowledge."""
+"""Pages that together show most distinct links: by what was seen so far, or with knowledge of the future."""
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints32
+from recrawl.core.arrays import Ints, Ints32
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.select import capped, caps_of, count_picked, take
+from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 
 
-def greedy_gains(
-    start: Ints, links: Ints32, pages: Pages, budget: Budget, first: Flags | None = None
-) -> tuple[Floats, Floats]:
-    """For every page a score that falls in the order of greedy set cover, and the distinct links that it adds in its turn.
-
-    Pages in `first` are taken before all others and cover what they show; barred pages take no part. Both are 0 for pages that
-    add nothing or whose turn does not come within the budget.
-    """
-    n = len(pages)
-    takes_part = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
-    turn, gain = _greedy(
-        start,
-        links,
-        takes_part,
-        np.zeros(n, np.bool_) if first is None else first & takes_part,
-        min(budget.pages, n),
-        caps_of(pages, replace(budget, taken=None)),
-        int(links.max()) + 1 if len(links) else 0,
-    )
-    return np.where(turn >= 0, n - turn, 0).astype(np.float64), gain
-
-
 class SetCover(Policy):
-    """Visit the pages that together cover most of the new links of the past: greedy set cover on all that was seen.
+    """Visit the pages that together cover most of the new links seen so far: greedy set cover.
 
-    A page's set is the union of what was new on each of its visits. Pages not yet re-visited come first. What remains of the
-    budget when everything is covered goes to the pages that waited longest.
+    Good where many pages show the same links and go on doing so. A page's set is the union of what was new on each of its visits.
+    Pages visited only once come first. When everything is covered, the rest of the budget goes to the pages that waited longest.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> hub = [set(range(4 * i, 4 * i + 4)) for i in range(6)]  # shows all that the next two show
+    >>> part, other_part = ([set(sorted(links)[half]) for links in hub] for half in (slice(2), slice(2, 4)))
+    >>> case = Case(tiny_world(list(zip(part, hub, other_part))), (Budget(3), Budget(1)))
+    >>> [choice.page.tolist() for choice in choices(SetCover(), case)]
+    [[0, 1, 2], [1], [1, 0, 2], [1], [1, 0, 2]]
 
     References: COV* of Pham, Santos and Freire (2018), section 5.3, after Dasgupta et al. (2007).
     """
@@ -61,6 +43,8 @@ class SetCover(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Greedily, the page that adds most links to those covered."""
+        from recrawl.policies.greedy_cover import greedy_gains
+
         start, links = self.sets()
         score, gain = greedy_gains(start, links, pages, budget, pages.is_new)
         waited = pages.age_hours(now)
@@ -70,7 +54,7 @@ class SetCover(Policy):
             pages,
             budget,
             first=pages.is_new,
-            reason="adds {gain:.0f} links of the past to what the pages before it cover",
+            reason="adds {gain:.0f} links of the past to those covered by the pages before it",
             detail={"gain": gain},
         )
 
@@ -90,10 +74,15 @@ class SetCover(Policy):
 
 
 class Oracle(Policy):
-    """Visit the pages that will show most unknown links, overlap taken into account: GREEDY with foreknowledge of this cycle.
+    """Visit the pages that will show most unknown links, with knowledge of this cycle and with overlap taken into account.
 
-    An upper bound for policies that decide cycle by cycle, not for those that plan ahead: it does not wait for links that will
-    still be there tomorrow.
+    An upper bound for policies that decide cycle by cycle. Those that plan ahead can beat it, since it does not wait for links
+    that will still be there tomorrow. It can only be replayed.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> world = tiny_world([[{1}, {2}], [{1, 3}, {2}], [{3}, {2, 4}]])
+    >>> [choice.page.tolist() for choice in choices(Oracle(), Case(world, (Budget(1),)))]
+    [[0], [1]]
 
     References: GREEDY of Dasgupta et al. (2007) as in Pham, Santos and Freire (2018), section 5.3.
     """
@@ -104,44 +93,11 @@ class Oracle(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Greedily, the page that adds most unknown links."""
+        from recrawl.policies.greedy_cover import greedy_gains
+
         if pages.future is None:
             raise ValueError(f"{self.name} needs to know the future: it can only be replayed")
         unseen = pages.future.unseen_links()
         score, gain = greedy_gains(unseen.start, unseen.links, pages, budget)
         reason = "will show {gain:.0f} unknown links"
         return take(score, pages, budget, reason=reason, detail={"gain": gain}, expected=gain)
-
-
-@njit(cache=True)
-def _greedy(start, links, takes_part, first, k, caps, n_links):  # type: ignore[no-untyped-def]
-    """Lazy greedy: a page's gain only falls as more is covered, so only the page on top needs to be counted again."""
-    n = len(caps.host)
-    turn, gain = np.full(n, -1, np.int64), np.zeros(n)
-    covered = np.zeros(n_links, np.bool_)
-    n_taken = 0
-    for p in range(n):
-        if first[p] and n_taken < k and not capped(p, caps):
-            covered[links[start[p] : start[p + 1]]] = True
-            count_picked(p, caps)
-            n_taken += 1
-    heap = [
-        (-(start[p + 1] - start[p]), p) for p in range(n) if takes_part[p] and not first[p] and start[p + 1] > start[p]
-    ]
-    heapq.heapify(heap)
-    while n_taken < k and len(heap) > 0:
-        estimate, p = heapq.heappop(heap)
-        if capped(p, caps):
-            continue
-        adds = 0
-        for i in range(start[p], start[p + 1]):
-            adds += not covered[links[i]]
-        if adds == 0:
-            continue
-        if adds < -estimate and len(heap) > 0 and (-adds, p) > heap[0]:
-            heapq.heappush(heap, (-adds, p))
-            continue
-        covered[links[start[p] : start[p + 1]]] = True
-        turn[p], gain[p] = n_taken, adds
-        count_picked(p, caps)
-        n_taken += 1
-    return turn, gain

@@ -1,8 +1,8 @@
-"""Experts on whether pages will change, taught with what a crawler happened to visit; for the policies in `experts`.
+"""Experts on whether pages will change, trained with what a crawler happened to visit; for the policies in `experts`.
 
-What was seen is kept as columns, one a cycle: the text of every page (carried forward) and whether it had changed since its last
-visit (not known where it was not visited). Learners are asked about the coming cycle only. Features of a cycle never change, so
-each is computed once; so are the inner products of texts.
+What was seen is kept as columns, one per cycle: the text of every page (carried forward) and whether it had changed since its last
+visit (not known where it was not visited). Learners predict the coming cycle only. Features of a cycle never change, so each is
+computed once; so are the inner products of texts.
 
 References: Radinsky and Bennett (2013), sections 4, 5 and 8.3.
 """
@@ -25,19 +25,19 @@ from recrawl.models.experts.selection import Experts, choose
 from recrawl.world.contents import Contents
 from recrawl.world.pages import Visits
 
-LOOKBACK, AHEAD = 1, 1  #: the paper's l and σ: what was a cycle ago, and what will be in the next one
+LOOKBACK, AHEAD = 1, 1  #: l and σ of the paper: features of one cycle ago, predictions for the next one
 N_OF_BOTH = 20  #: decisions of either outcome that it takes to turn decisions into probabilities
 _NO_TEXTS = np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0))
 _N_OWN, _N_RELATION = 1 + 3 * LOOKBACK, 3 * LOOKBACK
 
 
-@dataclass(frozen=True)
-class Choosing:
-    """How the experts of a page are chosen: `k` of them by a method, and anew after so many cycles. None if k is 0."""
+@dataclass(frozen=True, kw_only=True)
+class ExpertSelection:
+    """How the experts of a page are chosen: `k` of them (0: none) by a method, and again after `reselect` cycles."""
 
     k: int = 0
     method: str = "content"
-    anew_after: int = 50
+    reselect: int = 50
     seed: int = 0
 
 
@@ -78,10 +78,10 @@ class Columns:
 
 
 class ExpertPanel:
-    """Tells for every page whether it will have changed in the next cycle.
+    """Predicts for every page whether it will have changed in the next cycle.
 
-    At any time it is taught with the last `n_train` cycles (of `machine`), as far as a page was visited in them, and again after
-    `retrain` cycles. Without experts (`choosing.k` is 0) a page is judged by itself alone.
+    It is trained with the last `n_train` cycles (of `machine`), as far as a page was visited in them, and again after `retrain`
+    cycles. Without experts (`selection.k` is 0) a page is judged by itself alone.
     """
 
     def __init__(
@@ -89,20 +89,21 @@ class ExpertPanel:
         words: sparse.csr_matrix,
         n_pages: int,
         machine: Machine,
-        choosing: Choosing,
+        selection: ExpertSelection,
+        *,
         word_scale: float = 1.0,
         retrain: int = 1,
     ) -> None:
-        self.machine, self.choosing, self.word_scale, self.retrain = machine, choosing, word_scale, retrain
+        self.machine, self.selection, self.word_scale, self.retrain = machine, selection, word_scale, retrain
         self.counts, self.words = words, distributions(words)
         self.n_cycles = 0
-        # Decisions are judged by what came of them for n_train cycles, and each was taught with n_train before it.
+        # Decisions of n_train cycles are compared with their outcomes, and each was trained with n_train cycles before it.
         self.n_kept = 2 * machine.n_train + LOOKBACK + AHEAD + 1
-        self.columns = Columns.empty(n_pages, choosing.k, self.n_kept)
+        self.columns = Columns.empty(n_pages, selection.k, self.n_kept)
         self.decision: Floats = np.full((n_pages, self.n_kept), np.nan)
         self.experts: Experts | None = None
-        self._n_judged, self._chosen_at, self._taught_at = 0, 0, 0
-        self._taught: Columns | None = None
+        self._n_decided, self._selected_at, self._trained_at = 0, 0, 0
+        self._lesson: Columns | None = None  # what the learners were last trained with
         self._next: ExpertPanel | None = None  # as `decided` made it
         self._grams = _KeptGrams(self.words, 2 * self.n_kept)
 
@@ -118,15 +119,15 @@ class ExpertPanel:
             text[visits.page[read], -1] = visits.text[read]
 
     def probabilities(self) -> Floats | None:
-        """With which probability each page will have changed; None where too little was seen to tell.
+        """The probability that each page will have changed; None where too little was seen.
 
         Platt's sigmoid, fitted to the decisions of the last `n_train` cycles of all pages whose outcome was seen.
         """
         return self.decided()._probabilities()
 
     def decided(self) -> ExpertPanel:
-        """The panel after it decided for the present cycle: a copy, so that to ask changes nothing."""
-        if self._n_judged == self.n_cycles:
+        """The panel after it decided for the present cycle: a copy, so that asking changes nothing."""
+        if self._n_decided == self.n_cycles:
             return self
         if self._next is None or self._next.n_cycles != self.n_cycles:
             self._next = copy.copy(self)
@@ -146,24 +147,24 @@ class ExpertPanel:
     def _decide(self) -> None:
         """Decide for this cycle, and for those since the last decision."""
         n, n_seen = self.machine.n_train, min(self.n_cycles, self.n_kept)
-        missed = min(self.n_cycles - self._n_judged, n_seen)
+        missed = min(self.n_cycles - self._n_decided, n_seen)
         self._next = None
         if n_seen < n or not missed:
             return
         self._shift(missed)
-        is_anew = self._choose_experts()
-        self._add_features(missed, n_seen if is_anew else missed)
-        is_due = self._taught is None or is_anew or self.n_cycles - self._taught_at >= self.retrain
+        is_reselected = self._choose_experts()
+        self._add_features(missed, n_seen if is_reselected else missed)
+        is_due = self._lesson is None or is_reselected or self.n_cycles - self._trained_at >= self.retrain
         n_decisions = min(missed, n_seen - n + 1, n + 1)
-        if is_due or n_decisions > 1:  # the past is judged as if taught anew every time
+        if is_due or n_decisions > 1:  # decisions for the past are made as if trained for each
             self.decision[:, -n_decisions:] = self._decisions(self.columns.last(n + n_decisions - 1), n_decisions)
         if is_due:
-            self._taught, self._taught_at = self.columns.last(n), self.n_cycles
-        elif self._taught is not None:
+            self._lesson, self._trained_at = self.columns.last(n), self.n_cycles
+        elif self._lesson is not None:
             self.decision[:, -1:] = self._decisions(
-                self._taught.last(n, but=1).then(self.columns.last(1)), 1, self._taught
+                self._lesson.last(n, but=1).then(self.columns.last(1)), 1, self._lesson
             )
-        self._n_judged = self.n_cycles
+        self._n_decided = self.n_cycles
 
     def _shift(self, n: int) -> None:
         for values, axis in ((self.columns.own, 1), (self.columns.relation, 2), (self.decision, 1)):
@@ -173,15 +174,16 @@ class ExpertPanel:
 
     def _choose_experts(self) -> bool:
         """Whether there are new ones: chosen when first needed, and again after a while."""
-        is_due = self.experts is None or self.n_cycles - self._chosen_at >= self.choosing.anew_after
-        if not self.choosing.k or not is_due:
+        selection = self.selection
+        is_due = self.experts is None or self.n_cycles - self._selected_at >= selection.reselect
+        if not selection.k or not is_due:
             return False
-        found = choose(self._contents(), self.choosing.k, self.choosing.method, seed=self.choosing.seed)
-        self.experts, self._chosen_at = found, self.n_cycles
+        self.experts = choose(self._contents(), selection.k, selection.method, seed=selection.seed)
+        self._selected_at = self.n_cycles
         return True
 
     def _contents(self) -> Contents:
-        """What was seen in the last `n_train` cycles, as those who choose experts want it."""
+        """What was seen in the last `n_train` cycles, in the form from which experts are chosen."""
         text = self.columns.text[:, -self.machine.n_train :].copy()
         nothing, (n_pages, n_terms) = np.zeros(text.shape, np.int64), (len(text), self.counts.shape[1])
         return Contents(
@@ -214,29 +216,29 @@ class ExpertPanel:
             return [], np.empty(0), 1.0
         return *self.experts.of(page), float(self.experts.own_weight[page])
 
-    def _decisions(self, columns: Columns, n: int, taught: Columns | None = None) -> Floats:
-        """For every page and each of the last `n` columns; the changes are those of the columns unless others are `taught`."""
-        change = columns.change if taught is None else taught.change
-        told = np.empty((len(change), n))
+    def _decisions(self, columns: Columns, n: int, lesson: Columns | None = None) -> Floats:
+        """For every page and each of the last `n` columns; the changes to learn from are those of the `lesson`, if given."""
+        change = columns.change if lesson is None else lesson.change
+        decisions = np.empty((len(change), n))
         label = np.full(change.shape, -1, np.int8)
         label[:, :-AHEAD] = change[:, AHEAD:]
         inner: dict[int, Floats] = {}
-        for page in range(len(told)):
+        for page in range(len(decisions)):
             known = label[page][label[page] >= 0]
             if n == 1 and (not len(known) or known.min() == known.max()):
-                told[page] = 1.0 if len(known) and known[0] == 1 else -1.0  # nobody could have learnt anything else
+                decisions[page] = 1.0 if len(known) and known[0] == 1 else -1.0  # nothing else could have been learnt
             else:
-                told[page] = self._told(page, columns, label[page], inner)[-n:]
-        return told
+                decisions[page] = self._decisions_of(page, columns, label[page], inner)[-n:]
+        return decisions
 
-    def _told(self, page: int, columns: Columns, label: Ints8, inner: dict[int, Floats]) -> Floats:
-        """What the page itself says, or how the vote ends, as a share of all votes, at every time."""
+    def _decisions_of(self, page: int, columns: Columns, label: Ints8, inner: dict[int, Floats]) -> Floats:
+        """The decision of the page itself, or the result of the vote as a share of all votes, at every time."""
         experts, weight, own_weight = self._experts_of(page)
         for expert in (page, *experts):
             if expert not in inner:
                 inner[expert] = self._inner(expert, columns)
         alone = self.machine.decisions(inner[page], label, AHEAD)
-        if not self.choosing.k:
+        if not self.selection.k:
             return alone
         opinions = [alone]
         for place, expert in enumerate(experts):
@@ -249,8 +251,8 @@ class ExpertPanel:
     def _inner(self, page: int, columns: Columns) -> Floats:
         """Inner products of a page's features at all pairs of times, without those that relate it to another."""
         gram, own = self._grams.of(page, self._texts(columns.text[page])), columns.own[page]
-        found: Floats = self.word_scale**2 * gram.inner[np.ix_(gram.of, gram.of)] + own @ own.T
-        return found
+        products: Floats = self.word_scale**2 * gram.inner[np.ix_(gram.of, gram.of)] + own @ own.T
+        return products
 
     def _texts(self, text: Ints32) -> Ints:
         return np.where(text < 0, self.words.shape[0] - 1, text).astype(np.int64)
@@ -281,7 +283,7 @@ class _KeptGrams:
         self._known: dict[int, tuple[Ints, Ints, Floats]] = {}  # texts ascending, their places, products by place
 
     def of(self, page: int, text: Ints) -> Gram:
-        """Those of the texts that a page showed, one a column."""
+        """Those of the texts that a page showed, one per column."""
         texts, place, inner = self._known.get(page, _NO_TEXTS)
         at = np.minimum(np.searchsorted(texts, text), len(texts) - 1)
         if not len(texts) or (texts[at] != text).any():

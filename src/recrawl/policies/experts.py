@@ -6,30 +6,27 @@ References: Radinsky and Bennett (2013), "Predicting content change on the web",
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import US_PER_DAY, microseconds
-from recrawl.models.experts.learn import Machine
-from recrawl.models.experts.selection import METHODS
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.policies.change_rates import ChangeRates
 from recrawl.policies.choice import Choice
-from recrawl.policies.expert_panel import Choosing, ExpertPanel
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 
+if TYPE_CHECKING:
+    from recrawl.policies.change_rates import ChangeRates
+    from recrawl.policies.expert_panel import ExpertPanel, ExpertSelection
+
 PICKS = ("coin", "gain")
-CHOICES = tuple(
-    method for method in METHODS if method != "graph"
-)  #: a policy knows which links are new, not where they lead
 
 
 def throws(probability: Floats, uniform: Floats) -> Floats:
-    """At which throw the coin of each page first falls right: the least g with 1 - (1 - p)^g above the uniform number.
+    """At which throw the biased coin of each page first shows heads: the least g with 1 - (1 - p)^g above the uniform number.
 
     >>> throws(np.array([0.5, 0.5, 0.1, 1.0, 0.0]), np.array([0.4, 0.6, 0.6, 0.99, 0.0]))
     array([ 1.,  2.,  9.,  1., inf])
@@ -42,11 +39,18 @@ def throws(probability: Floats, uniform: Floats) -> Floats:
 class ChangeFrequency(Policy):
     """Visit pages in proportion to how often they changed so far.
 
-    The probability p of a change is the share of changes among a page's last `n_train` visits that told, beside one more that is
-    like the mean of all pages. `pick` is what is made of it. ``coin`` (the paper's way): throw each page's biased coin, again and
-    again until the budget is used up. ``gain``: what a visit is expected to add to freshness, the probability that the copy is out
-    of date, 1 - (1 - p)^w after w cycles, times that of no other change before the next cycle (by `ChangeRates`); those that
-    waited longest first among equals. Pages never visited come before all others.
+    The baseline for predicting change by content. The probability p of a change is the share of changes among a page's last
+    `n_train` visits with a known outcome, and one more that is like the mean of all pages. `pick` says how pages are picked by it.
+    ``coin`` (the paper's way): throw each page's biased coin, again and again until the budget is used up. ``gain``: by what a
+    visit is expected to add to freshness, which is the probability that the copy is out of date, 1 - (1 - p)^w after w cycles,
+    times that of no other change before the next cycle (by `ChangeRates`); those that waited longest first among equals. Pages
+    never visited come before all others.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> restless, quiet = [{i} for i in range(7)], [{100}] * 7
+    >>> case = Case(tiny_world(list(zip(restless, quiet))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(ChangeFrequency(seed=3), case)]
+    [[0], [0], [0], [1], [0], [0]]
 
     References: 1D, the baseline of Radinsky and Bennett (2013), sections 5.1 and 8.3.
     """
@@ -61,6 +65,8 @@ class ChangeFrequency(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
+        from recrawl.policies.change_rates import ChangeRates
+
         self.outcomes_ = Outcomes(len(pages), self.n_train)
         self.rates_ = ChangeRates(pages) if self.pick == "gain" else None
         self.began_, self.last_, self.n_cycles_ = 0, 0, 0
@@ -79,7 +85,7 @@ class ChangeFrequency(Policy):
             budget,
             first=pages.n_visits == 0,
             ties=chance.random(len(pages)),
-            reason=f"changes with probability {{probability:.2f}} {basis}; its coin fell right at throw {{throw:.0f}}",
+            reason=f"changes with probability {{probability:.2f}} {basis}; its coin showed heads at throw {{throw:.0f}}",
             detail={"probability": probability, "throw": throw},
         )
 
@@ -100,7 +106,7 @@ class ChangeFrequency(Policy):
         )
 
     def predict(self) -> tuple[Floats, str]:
-        """With which probability each page changes in a cycle, and by what that is told."""
+        """The probability that each page changes in a cycle, and what it is estimated from."""
         return self.outcomes_.share(), "(by how often it changed so far)"
 
     def observe(self, visits: Visits) -> None:
@@ -119,13 +125,17 @@ class ChangeFrequency(Policy):
 
 
 class SingleExpert(ChangeFrequency):
-    """Visit pages that their own words and changes say have changed.
+    """Visit the pages that have probably changed, by their own words and changes so far.
 
-    A support vector machine for each page, taught with those of the last `n_train` cycles in which it was visited, and again every
-    `retrain` cycles; `c` is its penalty, `word_scale` multiplies the word distribution beside the other features. Decisions become
-    probabilities by Platt's method over all pages. Until `n_train` cycles were seen, and twenty decisions of either outcome, and
-    where words are not known, it goes by how often a page changed. A change at a visit may have come in any cycle since the visit
-    before, so that pages seldom visited look busier than they are. `pick` and `seed` as in `ChangeFrequency`.
+    Good where what a page says shows when it changes again. A support vector machine per page is trained with those of the last
+    `n_train` cycles in which the page was visited, and again every `retrain` cycles; `c` is its penalty, `word_scale` multiplies the
+    word distribution beside the other features. Decisions become probabilities by Platt's method over all pages. Until `n_train`
+    cycles and twenty decisions of either outcome were seen, and where words are not known, it goes by how often a page changed. A
+    change at a visit may be from any cycle since the visit before, so pages seldom visited look busier than they are. `pick`
+    and `seed` as in `ChangeFrequency`.
+
+    >>> SingleExpert(n_train=20, pick="gain")
+    SingleExpert(n_train=20, pick='gain')
 
     References: 2D of Radinsky and Bennett (2013), sections 5.2 and 8.3.
     """
@@ -151,16 +161,27 @@ class SingleExpert(ChangeFrequency):
     def start(self, pages: Pages) -> None:
         """Forget all that was seen."""
         super().start(pages)
-        self.panel_ = None
+        self.panel_: ExpertPanel | None = None
         if pages.words is not None and len(pages):
-            machine = Machine(n_train=self.n_train, c=self.c)
-            self.panel_ = ExpertPanel(pages.words, len(pages), machine, self._choosing(), self.word_scale, self.retrain)
+            from recrawl.models.experts.learn import Machine
+            from recrawl.policies.expert_panel import ExpertPanel
 
-    def _choosing(self) -> Choosing:
-        return Choosing(0)
+            self.panel_ = ExpertPanel(
+                pages.words,
+                len(pages),
+                Machine(n_train=self.n_train, c=self.c),
+                self._selection(),
+                word_scale=self.word_scale,
+                retrain=self.retrain,
+            )
+
+    def _selection(self) -> ExpertSelection:
+        from recrawl.policies.expert_panel import ExpertSelection
+
+        return ExpertSelection(k=0)
 
     def predict(self) -> tuple[Floats, str]:
-        """By the experts, as soon as they can tell."""
+        """By the experts, as soon as they have seen enough."""
         share, basis = super().predict()
         if self.panel_ is None:
             return share, f"{basis[:-1]}, since its words are not known)"
@@ -182,11 +203,15 @@ class SingleExpert(ChangeFrequency):
 
 
 class RelatedExperts(SingleExpert):
-    """Visit pages that related pages, and they themselves, say have changed.
+    """Visit the pages that have probably changed, by the words and changes of related pages and their own.
 
-    `k` experts a page, chosen by `experts` (``content``, ``cross-correlation``, ``dtw`` or ``random``) when they are first taught
-    and anew every `reselect` cycles, by what was seen in the last `n_train` cycles. Each learns from what it shows itself, and
-    from how it relates to the page, when the page changes; their weighted votes decide. All else is as with `SingleExpert`.
+    Good where pages about the same events change together. Each page has `k` experts, chosen by `experts` (``content``,
+    ``cross-correlation``, ``dtw`` or ``random``) when they are first trained and again every `reselect` cycles, by what was seen in
+    the last `n_train` cycles. Each expert learns, from what it shows itself and from how it relates to the page, when the page
+    changes; their weighted votes decide. All else is as in `SingleExpert`.
+
+    >>> RelatedExperts(k=5, experts="dtw")
+    RelatedExperts(experts='dtw', k=5)
 
     References: 3D of Radinsky and Bennett (2013), sections 5.3 and 8.3.
     """
@@ -208,22 +233,36 @@ class RelatedExperts(SingleExpert):
     ) -> None:
         super().__init__(n_train, pick, retrain=retrain, c=c, word_scale=word_scale, seed=seed)
         _require(k >= 1, f"k is {k}: a page needs an expert; without any it is single-expert")
-        _require(experts in CHOICES, f"experts is {experts!r}: they can be chosen by {', '.join(CHOICES)}")
+        methods = selection_methods()
+        _require(experts in methods, f"experts is {experts!r}: they can be chosen by {', '.join(methods)}")
         _require(reselect >= 1, f"reselect is {reselect}: it is a number of cycles")
         self.k, self.experts, self.reselect = k, experts, reselect
 
-    def _choosing(self) -> Choosing:
-        return Choosing(self.k, self.experts, self.reselect, self.seed)
+    def _selection(self) -> ExpertSelection:
+        from recrawl.policies.expert_panel import ExpertSelection
+
+        return ExpertSelection(k=self.k, method=self.experts, reselect=self.reselect, seed=self.seed)
 
     def _basis(self) -> str:
         return f"(by its own words and changes and those of up to {self.k} related pages)"
 
 
+def selection_methods() -> tuple[str, ...]:
+    """How experts can be chosen: not by the link graph, since a policy knows which links are new, but not where they lead.
+
+    >>> "content" in selection_methods(), "graph" in selection_methods()
+    (True, False)
+    """
+    from recrawl.models.experts.selection import METHODS
+
+    return tuple(method for method in METHODS if method != "graph")
+
+
 class Outcomes:
-    """Whether each page had changed at its last `n` visits that told."""
+    """Whether each page had changed at its last `n` visits with a known outcome."""
 
     def __init__(self, n_pages: int, n: int) -> None:
-        self._told = np.full((n_pages, n), -1, np.int8)
+        self._changed = np.full((n_pages, n), -1, np.int8)
         self._next = np.zeros(n_pages, np.int64)
         self.n_known: Ints = np.zeros(n_pages, np.int64)
         self.n_changed: Ints = np.zeros(n_pages, np.int64)
@@ -232,15 +271,15 @@ class Outcomes:
         """Note the visits of a cycle; the oldest are forgotten."""
         known = visits.changed >= 0
         page, changed = visits.page[known], visits.changed[known]
-        place = self._next[page] % self._told.shape[1]
-        forgotten = self._told[page, place]
+        place = self._next[page] % self._changed.shape[1]
+        forgotten = self._changed[page, place]
         self.n_known[page] += forgotten < 0
         self.n_changed[page] += (changed == 1).astype(np.int64) - (forgotten == 1)
-        self._told[page, place] = changed
+        self._changed[page, place] = changed
         self._next[page] += 1
 
     def share(self) -> Floats:
-        """Of these visits those at which it had, with one more that is like the mean of all pages; a half if nobody knows any."""
+        """The share of these visits with a change, and of one more like the mean of all pages; a half if no outcome is known."""
         n_known = int(self.n_known.sum())
         mean = self.n_changed.sum() / n_known if n_known else 0.5
         share: Floats = (self.n_changed + mean) / (self.n_known + 1.0)

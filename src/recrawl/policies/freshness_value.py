@@ -1,4 +1,4 @@
-"""Visit the pages whose copies are worth most to renew now, if what counts is the share that is current."""
+"""Visit the pages whose renewal adds most to the share of copies that are current."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainc
 
 from recrawl.core.arrays import Floats
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.policies.change_rates import ChangeRates
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
@@ -23,9 +21,11 @@ def freshness_values(changes_per_day: Floats, days: Floats, importance: Floats |
 
     The bracket is the regularised incomplete gamma function P(2, Δτ), which stays exact where Δτ is tiny: (Δτ)²/2.
 
-    >>> freshness_values(np.array([1.0, 1.0]), np.array([1.0, np.inf]))  # 1 - 2/e; as long as it ever can be
+    >>> freshness_values(np.array([1.0, 1.0]), np.array([1.0, np.inf]))  # 1 - 2/e; 1 after an infinite time
     array([0.26424112, 1. ])
     """
+    from scipy.special import gammainc
+
     value: Floats = importance / changes_per_day * gammainc(2.0, changes_per_day * days)
     return value
 
@@ -33,10 +33,16 @@ def freshness_values(changes_per_day: Floats, days: Floats, importance: Floats |
 class FreshnessValue(Policy):
     """Visit the pages whose renewal adds most to the share of copies that are current.
 
-    A page that changes faster than it can be kept is worth next to nothing, however much it changes, and is given up: a
-    cautionary opponent. For finding new links those are the best pages. Rates of change are learnt from the visits, see
-    `ChangeRates` for `prior_days` and `bounds` (per day). `importance`: one number a page (μ), equal by default. Pages never
-    visited come first.
+    The default for keeping copies up to date. A page that changes faster than it can be visited is worth next to nothing, however
+    much it changes, and is given up. For finding new links it is the wrong policy: those are the best pages. Rates of change are
+    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). `importance`: one number per page (μ),
+    equal by default. Pages never visited come first.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> restless, calm = [{i} for i in range(9)], [{100 + i // 4} for i in range(9)]
+    >>> case = Case(tiny_world(list(zip(restless, calm)), hours=range(0, 9 * 12, 12)), (Budget(2), Budget(1)))
+    >>> [choice.page.tolist() for choice in choices(FreshnessValue(), case)][-4:]
+    [[1], [0, 1], [1], [0, 1]]
 
     References: Cho and Garcia-Molina (2003); Azar et al. (2018), as in Busa-Fekete et al. (2025).
     """
@@ -54,6 +60,8 @@ class FreshnessValue(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
+        from recrawl.policies.change_rates import ChangeRates
+
         self.importance_ = weights_for(pages, self.importance, "importance")
         self.rates_ = ChangeRates(pages, self.prior_days, self.bounds)
 
@@ -66,7 +74,7 @@ class FreshnessValue(Policy):
             pages,
             budget,
             first=pages.n_visits == 0,
-            reason="changes {changes:.2f} times a day, last visit {hours:.1f} h ago: worth {value:.3f}",
+            reason="changes {changes:.2f} times per day, last visit {hours:.1f} h ago: worth {value:.3f}",
             detail={
                 "changes": changes,
                 "hours": hours,

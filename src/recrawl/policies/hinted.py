@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from recrawl.core.arrays import Floats
-from recrawl.insight.hints.of_pages import Hints
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.world.pages import Pages, Visits
 
-UNLIKELY = 0.1  #: below it a page that a complete source does not name is left out …
-TESTED = 10  #: … but for one in so many, by turns, so that the source goes on being tested
+if TYPE_CHECKING:
+    from recrawl.insight.hints.of_pages import Hints
+
+UNLIKELY = 0.1  #: probability of a change below which a page that a complete source does not name is left out
+TESTED = 10  #: one in ten of these is visited nevertheless, by turns, so that the source goes on being tested
 LARGEST_SHARE = 0.5  #: of a budget that may go to hinted pages: hints must not starve what they do not name
 
 
 class Hinted(Policy):
     """Another policy, after the hinted pages that are expected to bring more than what that policy would visit on average.
 
-    Pages that a source does not name, on a host where it has named nearly all changes, are left out, but for a tenth of them. A
-    hinted page is expected to bring what its changes brought so far, times the probability that it changed; with the goal
-    content that probability. At most half of the budget goes to hints. `expectation` holds what each page has brought so far.
+    Used by plans where sitemaps or feeds were read and have proven true. Pages that a source does not name, on a host where it has
+    named nearly all changes, are left out, but for a tenth of them. A hinted page is expected to bring what its changes brought so
+    far, times the probability that it changed; with the goal content, that probability. At most half of the budget goes to hints.
+    `expectation` holds what each page has brought so far.
     """
 
     name: ClassVar[str] = "hinted"
@@ -69,7 +72,7 @@ class Hinted(Policy):
         return replace(budget, barred=barred)
 
     def _gains(self, pages: Pages, own: Choice, now: datetime) -> tuple[Floats, float]:
-        """What each hinted page promises, and what a page of the inner policy's choice does on average."""
+        """What each hinted page is expected to bring, and what a page of the inner policy's choice does on average."""
         if self.goal == "content":
             return self.hints.probability, 0.5
         past = self.expectation

@@ -12,34 +12,33 @@ import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import NEVER, US_PER_DAY, microseconds
-from recrawl.insight.rates import (
-    interpolated_intervals,
-    last_updates,
-    maximum_likelihood_rate,
-    observed_intervals,
-    probability_of_change,
-)
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.ranking import ranked
 from recrawl.policies.select import take
-from recrawl.policies.visit_log import VisitLog
 from recrawl.world.pages import Need, Pages, Visits
 
 
 class HistoryAware(Policy):
     """Visit the pages with the highest probability of an update since their last known one, p = 1 - exp(-λ(now + ahead - τ)).
 
-    An update is a link never before seen on the page. The rate λ is estimated by maximum likelihood from the visits of the last
+    Good for pages that change rarely and independently of each other, such as personal home pages, and for archived histories with
+    irregular captures. An update is a link never before seen on the page. The rate λ is estimated by maximum likelihood from the visits of the last
     `window` cycles, or of the last `window_days` where given; both reach back from the last cycle, so that a window of 1 holds one
     interval. With `interpolated`, updates are taken to have happened halfway between the visit that shows them and the one
     before. The paper's t is the last crawl and e the time to the next, so t + e is now, and `ahead_days` is 0; set it for a plan
     that is carried out later.
 
-    Where no update is in the window p is 0, and of such pages the longest waiting come first. Pages not yet re-visited have no
-    p and come before all others: nothing else would ever tell of them. With `threshold` (θ) only those and pages with p ≥ θ are
-    visited, even if that leaves a part of the budget; what shows no update for a whole window is then not visited any more.
+    Where no update is in the window p is 0, and of such pages the longest waiting come first. Pages visited only once have no
+    p and come before all others, since nothing else would ever show how they change. With `threshold` (θ) only those and pages with
+    p ≥ θ are visited, even if that leaves a part of the budget; pages without an update in the window are then not visited any more.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(HistoryAware(), case)]
+    [[0], [1], [1], [1], [1]]
 
     References: HACS of Jayawardana et al. (2020), Eq. 5 and section II-E.
     """
@@ -61,13 +60,17 @@ class HistoryAware(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget all updates."""
-        self.log_ = VisitLog(len(pages), at=np.int64, told=np.int8)
+        from recrawl.policies.visit_log import VisitLog
+
+        self.log_ = VisitLog(len(pages), at=np.int64, updated=np.int8)
         self.cycles_: deque[tuple[int, int]] = deque()  # time, and number of visits noted
         self.per_day_: Floats = np.zeros(len(pages))
         self.last_update_: Ints = np.full(len(pages), NEVER)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest probability first."""
+        from recrawl.insight.rates import probability_of_change
+
         p = probability_of_change(self.per_day_, self.last_update_, microseconds(now), self.ahead_days)
         hours = pages.age_hours(now)
         choice = take(
@@ -76,16 +79,16 @@ class HistoryAware(Policy):
             budget,
             first=pages.is_new,
             may=None if self.threshold is None else pages.is_new | (p >= self.threshold),
-            reason="updated with probability {probability:.2f}: {per_day:.3f} updates a day, last visit {hours:.0f} h ago",
+            reason="updated with probability {probability:.2f}: {per_day:.3f} updates per day, last visit {hours:.0f} h ago",
             detail={"probability": p, "per_day": self.per_day_, "hours": hours},
         )
         return replace(choice, score=p[choice.page])
 
     def observe(self, visits: Visits) -> None:
-        """Estimate the pages anew that were visited or whose oldest visits left the window."""
+        """Estimate the pages again that were visited or whose oldest visits left the window."""
         page = visits.page[visits.answered]
         at = microseconds(visits.at)
-        self.log_.add(page, at=np.full(len(page), at), told=visits.updated[visits.answered])
+        self.log_.add(page, at=np.full(len(page), at), updated=visits.updated[visits.answered])
         self.cycles_.append((at, len(page)))
         self._estimate(np.union1d(page, self.log_.drop(self._n_too_old(at))))
 
@@ -98,8 +101,15 @@ class HistoryAware(Policy):
         return n
 
     def _estimate(self, page: Ints) -> None:
+        from recrawl.insight.rates import (
+            interpolated_intervals,
+            last_updates,
+            maximum_likelihood_rate,
+            observed_intervals,
+        )
+
         start, row = self.log_.of(page)
-        visits = start, self.log_["at"][row], self.log_["told"][row]
+        visits = start, self.log_["at"][row], self.log_["updated"][row]
         between = interpolated_intervals if self.interpolated else observed_intervals
         self.per_day_[page] = maximum_likelihood_rate(between(*visits))
         self.last_update_[page] = last_updates(*visits, interpolated=self.interpolated)

@@ -7,13 +7,11 @@ from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from recrawl.core.arrays import Floats
 from recrawl.core.times import US_PER_DAY, microseconds
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.policies.change_rates import ChangeRates
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
@@ -23,11 +21,13 @@ from recrawl.world.pages import Pages, Visits
 def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
     """How often to visit each page, per day, where changes are seen on visits only; together as often as the budget allows.
 
-    ρ = (-Δ + sqrt(Δ² + 4μΔ/L)) / 2 minimises the cost under that sum; L, the worth of one more visit a day, is found by bracketing.
+    ρ = (-Δ + sqrt(Δ² + 4μΔ/L)) / 2 minimises the cost under that sum; L, the worth of one more visit per day, is found by bracketing.
 
     >>> visit_rates(np.array([0.1, 1.0, 10.0]), np.ones(3), 6.0).round(3)
     array([0.65 , 1.763, 3.587])
     """
+    from scipy.optimize import brentq
+
     product = importance * changes_per_day
     if not (visits_per_day > 0 and product.any()):
         return np.zeros(len(product))
@@ -35,8 +35,8 @@ def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: flo
     def rates(log_inverse: float) -> Floats:
         part = 4 * product * math.exp(log_inverse)
         # The same root without the difference of two nearly equal numbers.
-        found: Floats = part / (2 * (changes_per_day + np.sqrt(changes_per_day**2 + part)))
-        return found
+        root: Floats = part / (2 * (changes_per_day + np.sqrt(changes_per_day**2 + part)))
+        return root
 
     def excess(log_inverse: float) -> float:
         return math.log(rates(log_inverse).sum() / visits_per_day)
@@ -48,46 +48,19 @@ def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: flo
     return rates(brentq(excess, low, low + step, xtol=1e-14, rtol=1e-14))
 
 
-def shares_of_changes(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
-    """With which probability to visit a page after each of its changes, where every change is signalled at once.
-
-    p = min(1, R·μ / (Δ·Σμ)): what pages that are always visited leave over goes to the others, until none reaches 1 any more.
-
-    >>> shares_of_changes(np.array([0.1, 1.0, 10.0]), np.ones(3), 6.0)
-    array([1. , 1. , 0.49])
-    """
-    share = np.ones(len(changes_per_day))
-    partly = np.ones(len(changes_per_day), np.bool_)
-    while partly.any():
-        left = max(visits_per_day - changes_per_day[~partly].sum(), 0.0)
-        total = importance[partly].sum()
-        share[partly] = left * importance[partly] / (changes_per_day[partly] * total) if total > 0 else 0.0
-        full = partly & (share >= 1)
-        share[full] = 1.0
-        if not full.any():
-            break
-        partly &= ~full
-    return share
-
-
-def staleness_costs(visits_per_day: Floats, changes_per_day: Floats, importance: Floats) -> Floats:
-    """The cost of visiting pages at these rates, -μ log(ρ/(ρ + Δ)): a page that is never visited costs without end.
-
-    >>> staleness_costs(np.array([1.0]), np.array([1.0]), np.array([2.0]))  # 2 log 2
-    array([1.38629436])
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cost: Floats = np.where(importance > 0, importance * np.log1p(changes_per_day / visits_per_day), 0.0)
-    return cost
-
-
 class LambdaCrawl(Policy):
     """Visit the pages that have waited the greatest part of the period that is best for each.
 
-    The periods minimise how long pages are out of date, on a scale on which no page may be given up: the busier a page, the
-    more often it is visited, but less than in proportion. Rates of change are learnt from the visits, see `ChangeRates` for
-    `prior_days` and `bounds` (per day); the budget per day is that of a cycle, divided by the mean time between cycles so far.
-    `importance`: one number a page (μ), equal by default.
+    Good where every copy has to be kept reasonably fresh: the periods minimise how long pages are out of date, on a scale on which
+    no page may be given up. The busier a page, the more often it is visited, but less than in proportion. Rates of change are
+    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). The budget per day is that of a cycle, divided
+    by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> restless, calm = [{i} for i in range(9)], [{100}] * 9
+    >>> case = Case(tiny_world(list(zip(restless, calm)), hours=range(0, 9 * 24, 24)), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(LambdaCrawl(), case)]
+    [[0], [1], [0], [0], [1], [0], [0], [0]]
 
     References: LambdaCrawl of Kolobov, Peres, Lu and Horvitz (2019), for changes that are seen on visits only.
     """
@@ -105,6 +78,8 @@ class LambdaCrawl(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
+        from recrawl.policies.change_rates import ChangeRates
+
         self.importance_ = weights_for(pages, self.importance, "importance")
         self.rates_ = ChangeRates(pages, self.prior_days, self.bounds)
         self.began_, self.n_cycles_ = 0, 0
@@ -112,7 +87,8 @@ class LambdaCrawl(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The greatest part of the period waited first; those never visited before all others."""
         changes = self.rates_.per_day
-        visits = visit_rates(changes, self.importance_, budget.pages / self._days_between_cycles(now))
+        per_cycle = budget.pages if budget.per_cycle is None else budget.per_cycle
+        visits = visit_rates(changes, self.importance_, per_cycle / self._days_between_cycles(now))
         hours = pages.age_hours(now)
         never = pages.n_visits == 0
         elapsed = visits * np.where(never, 0.0, hours) / 24.0
@@ -123,7 +99,7 @@ class LambdaCrawl(Policy):
             pages,
             budget,
             first=never,
-            reason="changes {changes:.2f} times a day, to be visited every {period:.1f} h, last visit {hours:.1f} h ago",
+            reason="changes {changes:.2f} times per day, to be visited every {period:.1f} h, last visit {hours:.1f} h ago",
             detail={
                 "changes": changes,
                 "period": period,

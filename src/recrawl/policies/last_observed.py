@@ -1,4 +1,4 @@
-"""Visit the pages that have not been updated longest."""
+"""Visit the pages whose last update was seen longest ago."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ from recrawl.world.pages import Need, Pages, Visits
 class LastObserved(Policy):
     """Visit the pages whose last update was seen longest ago; where none was seen, the time since the last visit counts.
 
-    An update is a link never before seen on the page. The paper names the rule by the last visit (which would be
+    A baseline: an update is a link never before seen on the page. The paper names the rule by the last visit (which would be
     `round-robin`), but ranks by the last update, t - τ, and so does this. A page that was updated once and then never again
     keeps its place at the top, visit after visit: a weakness of the rule, not of the data.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> updated_once, updated_always = [{1}, {1, 2}, {2}, {2}, {2}], [{10}, {11}, {12}, {13}, {14}]
+    >>> case = Case(tiny_world(list(zip(updated_once, updated_always))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(LastObserved(), case)]
+    [[0], [1], [0], [0]]
 
     References: Last-Obs of Jayawardana et al. (2020), section III-C.
     """

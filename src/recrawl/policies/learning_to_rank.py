@@ -1,4 +1,4 @@
-"""Visit the pages that a linear ranking learnt from the lists of the past puts first."""
+"""Visit the pages that come first in a linear ranking, learnt from the cycles so far."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from recrawl.core.arrays import Floats, Ints
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.coordinate_ascent import best_weights
-from recrawl.policies.regression import N_FEATURES, N_PAGE_FEATURES, Examples, Linear, Regression
+from recrawl.policies.regression import N_FEATURES, N_PAGE_FEATURES, CycleExamples, Linear, Regression
 from recrawl.world.pages import Pages, Visits
 
 
@@ -33,11 +32,11 @@ class Ranking:
     examples: int = 20_000
     seed: int = 0
 
-    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+    def is_enough(self, cycles: Sequence[CycleExamples]) -> bool:
         """Whether there is a cycle in which one page gained more than another."""
         return any(_has_order(cycle.n_new) for cycle in cycles)
 
-    def fit(self, cycles: Sequence[Examples]) -> Linear:
+    def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
         """The weights for the cycles in which one page gained more than another."""
         lists = [(cycle.features, cycle.n_new) for cycle in cycles if _has_order(cycle.n_new)]
         return ranking(_thinned(lists, self.examples), self.depth, self.seed)
@@ -46,10 +45,16 @@ class Ranking:
 class LearningToRank(Policy):
     """As regression, but with the weights that rank the pages of each past cycle best, not those that predict numbers best.
 
-    `inner` holds the settings that it shares with `Regression`, `learner` those of `Ranking`; both can be given by name.
+    Good where only the order of the best pages matters, and a few pages with very many links would pull a regression away. `inner`
+    holds the settings that it shares with `Regression`, `learner` those of `Ranking`; both can also be given by name.
 
-    >>> LearningToRank(Regression(window=28), Ranking(depth=5)).settings()["depth"]
-    5
+    >>> LearningToRank(Regression(window=28), Ranking(depth=5))
+    LearningToRank(depth=5, window=28)
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(LearningToRank(bootstrap=3), case)]
+    [[0], [1], [1], [1], [1]]
 
     References: LTR of Pham, Santos and Freire (2018), section 5.3; Metzler and Croft (2007).
     """
@@ -86,7 +91,7 @@ def _has_order(n_new: Ints) -> bool:
 
 
 def _thinned(lists: list[tuple[Floats, Ints]], most: int) -> list[tuple[Floats, Ints]]:
-    """Lists with about so many rows in all, at least one, evenly spread and the newest among them."""
+    """Some of the lists, evenly spread and the newest among them: about `most` rows in all, and at least one list."""
     every = max(1.0, sum(len(n_new) for _, n_new in lists) / most)
     kept = max(1, int(len(lists) / every))
     return [lists[i] for i in np.linspace(len(lists) - 1, 0, kept).round().astype(int)[::-1]]
@@ -94,6 +99,8 @@ def _thinned(lists: list[tuple[Floats, Ints]], most: int) -> list[tuple[Floats, 
 
 def ranking(lists: list[tuple[Floats, Ints]], depth: int = 10, seed: int = 0) -> Linear:
     """The linear combination of standardised page features that ranks these lists best."""
+    from recrawl.policies.coordinate_ascent import best_weights
+
     x = np.vstack([rows for rows, _ in lists])
     gain = np.log1p(np.concatenate([n_new for _, n_new in lists]))
     start = np.cumsum([0, *(len(n_new) for _, n_new in lists)])

@@ -8,8 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats
-from recrawl.models.change_expectation import ChangeExpectation
-from recrawl.models.link_expectation import LinkExpectation
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
@@ -39,11 +37,17 @@ def _in_means(gain: Floats, counts: Flags) -> Floats:
 class LinksAndContent(Policy):
     """Visit the pages with most expected new links and the highest probability of change, with a weight between the two.
 
-    Weight 1 ranks by expected new links, 0 by the probability of change; among equal pages the one that is best in both comes
-    first. Gone pages do not count for the means, since what is expected of them grows for ever.
+    For crawls that must find new links and keep copies up to date at once. Weight 1 ranks by expected new links, 0 by the
+    probability of change; among equal pages the one that is best in both comes first. Gone pages do not count for the means,
+    since what is expected of them grows for ever.
 
     >>> LinksAndContent(weight=0.7)
     LinksAndContent(weight=0.7)
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(LinksAndContent(), case)]
+    [[0], [1], [1], [1], [1]]
     """
 
     name: ClassVar[str] = "links-and-content"
@@ -55,6 +59,9 @@ class LinksAndContent(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget all visits."""
+        from recrawl.models.change_expectation import ChangeExpectation
+        from recrawl.models.link_expectation import LinkExpectation
+
         self.links_, self.changes_ = LinkExpectation(len(pages)), ChangeExpectation(len(pages))
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:

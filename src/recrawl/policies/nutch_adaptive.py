@@ -1,4 +1,4 @@
-"""Visit pages when they are due, as Nutch's AdaptiveFetchSchedule has it."""
+"""Visit pages when they are due, as Nutch's AdaptiveFetchSchedule does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recrawl.policies.due import AT_ONCE, SECONDS_PER_DAY, seconds, take_due
 from recrawl.policies.weights import weights_for
 from recrawl.world.pages import Pages, Visits
 
-NEVER_MODIFIED = 0.0  #: as in Nutch: a time of modification that is not after 1970 is not known
+NEVER_MODIFIED = 0.0  #: as in Nutch: a time of modification up to 1970 means that it is not known
 
 
 def next_interval(
@@ -61,16 +61,22 @@ def interval_when_gone(interval: Floats, hard_maximum: float = 90 * SECONDS_PER_
 
 
 class NutchAdaptive(Policy):
-    """Visit the pages that are due, with intervals that shrink when a page was found changed and grow when it was not.
+    """Visit the pages that are due, with intervals that shrink when a page has changed and grow when it has not.
 
-    What most installations of Nutch run. An interval begins at `first_days`, shrinks and grows by `shrink` and `grow`, stays
+    What most installations of Nutch run; the defaults are made for months. Where cycles are hours, nearly nothing is due, and
+    whatever changed first fills the budget. An interval begins at `first_days`, shrinks and grows by `shrink` and `grow`, stays
     between `minimum_seconds` and `maximum_days`; `sync_rate` and `intended_offset`: see `next_interval`. A page that is due in more
     than `hard_maximum_days` is due at once, with an interval cut to 0.9 of that. Gone pages are tried again after one and a half
     intervals, failed ones after a day, and from the third failure in a row on as gone.
 
-    Due pages come by `score` (one number a page; equal by default), then by the time they are due since. What is left of
-    the budget goes to those due soonest; with `only_due` it is left, as the crawler itself does. The defaults are made for
-    months: where cycles are hours, nearly nothing is due, and what fills the budget is whatever changed first.
+    Due pages come by `score` (one number per page; equal by default), then by how long they have been due. The rest of the budget
+    goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy)), hours=range(0, 24 * 31 * 6, 24 * 31)), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(NutchAdaptive(), case)]
+    [[0], [1], [1], [0], [1]]
 
     References: Apache Nutch, AdaptiveFetchSchedule, AbstractFetchSchedule and CrawlDbReducer.
     """
@@ -94,11 +100,8 @@ class NutchAdaptive(Policy):
         only_due: bool = False,
     ) -> None:
         self.first_days, self.grow, self.shrink = first_days, grow, shrink
-        self.minimum_seconds, self.maximum_days, self.hard_maximum_days = (
-            minimum_seconds,
-            maximum_days,
-            hard_maximum_days,
-        )
+        self.minimum_seconds, self.maximum_days = minimum_seconds, maximum_days
+        self.hard_maximum_days = hard_maximum_days
         self.sync_rate, self.intended_offset = sync_rate, intended_offset
         self.retry_days, self.n_tries = retry_days, n_tries
         self.score, self.only_due = score, only_due
@@ -114,7 +117,7 @@ class NutchAdaptive(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The due pages."""
         due, interval = self._pulled_in(seconds(now))
-        return take_due(due, interval, pages, budget, now, self.score_, self.only_due)
+        return take_due(pages, budget, now, due=due, interval=interval, score=self.score_, only_due=self.only_due)
 
     def _pulled_in(self, now: float) -> tuple[Floats, Floats]:
         """When pages are due and their intervals, none further away than the hard maximum."""

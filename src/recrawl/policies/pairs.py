@@ -26,14 +26,14 @@ class PairTable:
         self.now = 0
         self.size = 0
 
-    def set(self, one: Ints, other: Ints, value: Floats) -> None:
+    def set(self, first: Ints, second: Ints, value: Floats) -> None:
         """Remember a value for each pair; the newest counts."""
-        self.reserve(len(one))
-        self.size += _set(self.keys, self.value, self.cycle, one, other, value, self.n_pages, self.now)
+        self.reserve(len(first))
+        self.size += _set(self.keys, self.value, self.cycle, first, second, value, self.n_pages, self.now)
 
-    def get(self, one: int, other: int) -> float | None:
+    def get(self, first: int, second: int) -> float | None:
         """The value of a pair, None where there is none or it is forgotten."""
-        at = int(find(self.keys, one, other, self.n_pages))
+        at = int(find(self.keys, first, second, self.n_pages))
         return float(self.value[at]) if at >= 0 and self.valid()[at] else None
 
     def valid(self) -> Flags:
@@ -48,13 +48,13 @@ class PairTable:
 
     def of(self, page: int) -> list[tuple[int, float]]:
         """The pages that have a value with this one, the greatest first."""
-        one, other, at = self.pairs()
-        mine = np.flatnonzero((one == page) | (other == page))
-        found = [(int(one[i] + other[i] - page), float(self.value[at[i]])) for i in mine]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+        first, second, at = self.pairs()
+        mine = np.flatnonzero((first == page) | (second == page))
+        others = [(int(first[i] + second[i] - page), float(self.value[at[i]])) for i in mine]
+        return sorted(others, key=lambda pair: (-pair[1], pair[0]))
 
     def reserve(self, more: int) -> None:
-        """Make room for so many further pairs."""
+        """Make room for a number of further pairs."""
         size = room_for(self.size + more, len(self.keys))
         if size > len(self.keys):
             self.keys, old, new = grown(self.keys, size)
@@ -64,18 +64,18 @@ class PairTable:
 
 
 @njit(cache=True)
-def find(keys, one, other, n_pages):  # type: ignore[no-untyped-def]
+def find(keys, first, second, n_pages):  # type: ignore[no-untyped-def]
     """The slot of a pair, -1 where it has none."""
-    key = one * n_pages + other if one < other else other * n_pages + one
+    key = first * n_pages + second if first < second else second * n_pages + first
     at = slot(keys, key)
     return at if keys[at] == key else -1
 
 
 @njit(cache=True)
-def _set(keys, values, cycles, one, other, value, n_pages, now):  # type: ignore[no-untyped-def]
+def _set(keys, values, cycles, first, second, value, n_pages, now):  # type: ignore[no-untyped-def]
     added = 0
-    for i in range(len(one)):
-        low, high = min(one[i], other[i]), max(one[i], other[i])
+    for i in range(len(first)):
+        low, high = min(first[i], second[i]), max(first[i], second[i])
         at = slot(keys, low * n_pages + high)
         added += keys[at] == EMPTY
         keys[at], values[at], cycles[at] = low * n_pages + high, value[i], now

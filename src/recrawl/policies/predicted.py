@@ -1,4 +1,4 @@
-"""Visit the pages for which a model of new outlinks promises most: its predictions, retrained as the crawl goes."""
+"""Visit the pages for which a model predicts most new links, retrained as the crawl goes on."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Floats, Floats32, Ints
 from recrawl.core.times import microseconds
-from recrawl.insight.targets import HasNewLinks, LinkChangeRate, NewLinkCount, Target
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
-from recrawl.world.panel import BASE, Panel
 
-# Features and learners are imported where they are used: they are heavy, and only those who predict need them.
+# Features, targets and learners are imported where they are used: they are heavy, and only what predicts needs them.
 if TYPE_CHECKING:
     from recrawl.insight.features import FeatureInputs, Features
+    from recrawl.insight.targets import Target
 
 
 class Cycle(NamedTuple):
@@ -39,17 +37,23 @@ class Cycle(NamedTuple):
 class PredictedCount(Policy):
     """Visit the pages with the highest predicted number of new links since their last visit.
 
-    The model sees what was visited as a panel of pages by cycles, with gaps; so does it in training. It is trained on the last
-    `rounds` cycles, after `bootstrap` cycles of round-robin, and anew every `retrain` cycles. `learner` and `features` are those of
-    `recrawl train`. Pages not yet re-visited come first, and of equal predictions the one that waited longest.
+    Good where pages have neighbours with similar text and long histories: the same models as those of `recrawl train`. The model
+    sees the visits as a panel of pages by cycles, with gaps, when it predicts as when it is trained. It is trained on the last
+    `rounds` cycles, after `bootstrap` cycles of round-robin, and again every `retrain` cycles. `learner` and `features` are those of
+    `recrawl train`. Pages visited only once come first, and of equal predictions the one that waited longest.
 
-    References: NNL-ET and the like, LBLA section 7.
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(PredictedCount(learner="average-count", bootstrap=2), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: NNL-ET and others of Dang et al. (2022), section 7.
     """
 
     name: ClassVar[str] = "predicted-count"
     paper: ClassVar[str | None] = "NNL"
     needs = frozenset({Need.RELATED})
-    target: ClassVar[Target] = NewLinkCount("all")
     words: ClassVar[str] = "{score:.1f} new links predicted"
 
     def __init__(
@@ -68,13 +72,20 @@ class PredictedCount(Policy):
         """Forget everything."""
         from recrawl.insight.features import preset
 
-        self.columns_: Features = preset(self.features, self.target)
+        self.target_ = self.target()
+        self.columns_: Features = preset(self.features, self.target_)
         self.past_: deque[Cycle] = deque(maxlen=self.rounds)
         self.related_, self.site_, self.n_pages_ = pages.related, pages.site, len(pages)
         self.model_: Any = None
         self.to_fit_: tuple[Cycle, ...] | None = None  # what the present model is to be fitted to, once it is needed
         self.has_model_ = False
         self.cycle_ = 0
+
+    def target(self) -> Target:
+        """What is predicted."""
+        from recrawl.insight.targets import NewLinkCount
+
+        return NewLinkCount("all")
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest prediction first."""
@@ -83,7 +94,7 @@ class PredictedCount(Policy):
             return take(waited, pages, budget, reason="waited {hours:.0f} h", detail={"hours": waited})
         known = self.known(self.past_)
         score = self.score(model, known.matrix(self.columns_, known.panel.shape[1]))
-        expected = np.maximum(score, 0.0) if self.target.kind == "number" else None
+        expected = np.maximum(score, 0.0) if self.target_.kind == "number" else None
         return take(
             score,
             pages,
@@ -96,14 +107,17 @@ class PredictedCount(Policy):
         )
 
     def model(self) -> Any:
-        """The present model. Fitted when it is first asked for: most cycles of a long past never need one."""
+        """The present model. Fitted when it is first needed: most cycles of a long past never need one."""
         if self.to_fit_ is not None:
             self.model_, self.to_fit_ = self.fit(self.known(self.to_fit_)) or self.model_, None
         return self.model_
 
     def known(self, past: Sequence[Cycle]) -> FeatureInputs:
         """What was seen in some cycles, as a panel."""
+        import pyarrow as pa
+
         from recrawl.insight.features import FeatureInputs
+        from recrawl.world.panel import BASE, Panel
 
         n = self.n_pages_
         new, links, changed = (np.column_stack([cycle[i] for cycle in past]) for i in (1, 2, 3))
@@ -127,14 +141,14 @@ class PredictedCount(Policy):
         from recrawl.models.learners import named
         from recrawl.models.rows import pooled
 
-        x, y = pooled(known, self.target, self.columns_, range(1, known.panel.shape[1]), self.seed)
+        x, y = pooled(known, self.target_, self.columns_, range(1, known.panel.shape[1]), self.seed)
         if not len(y):
             return None
         learner, anchors = named(self.learner), n_anchors(self.columns_)
-        return learner.for_columns(anchors, self.target.kind, "all", seed=self.seed, n_jobs=1).fit(x, y)
+        return learner.for_columns(anchors, self.target_.kind, "all", seed=self.seed, n_jobs=1).fit(x, y)
 
     def score(self, model: Any, x: Floats32) -> Floats:
-        """What the model says, one number a page."""
+        """What the model predicts, one number per page."""
         return np.asarray(model.predict(x), np.float64)
 
     def observe(self, visits: Visits) -> None:
@@ -167,13 +181,26 @@ class PredictedCount(Policy):
 class PredictedProbability(PredictedCount):
     """Visit the pages that are most likely to have new links.
 
-    References: PNL-ET, LBLA section 7.
+    Good where it counts how many pages bring something, not how much. All else is as in `PredictedCount`.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(PredictedProbability(learner="poisson", bootstrap=2), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: PNL-ET of Dang et al. (2022), section 7.
     """
 
     name: ClassVar[str] = "predicted-probability"
     paper: ClassVar[str | None] = "PNL"
-    target: ClassVar[Target] = HasNewLinks("all")
     words: ClassVar[str] = "{score:.0%} likely to have new links"
+
+    def target(self) -> Target:
+        """What is predicted."""
+        from recrawl.insight.targets import HasNewLinks
+
+        return HasNewLinks("all")
 
     def score(self, model: Any, x: Floats32) -> Floats:
         """The probability of any."""
@@ -181,9 +208,17 @@ class PredictedProbability(PredictedCount):
 
 
 class PredictedPresence(PredictedProbability):
-    """Visit the pages that are predicted to have new links, those that are not after them.
+    """Visit the pages that are predicted to have new links, then the others.
 
-    References: NL-ET, LBLA section 7.
+    For comparison with the paper: a yes or no ranks worse than the probability behind it (`PredictedProbability`).
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(PredictedPresence(learner="poisson", bootstrap=2), case)]
+    [[0], [1], [1], [1], [1]]
+
+    References: NL-ET of Dang et al. (2022), section 7.
     """
 
     name: ClassVar[str] = "predicted-presence"
@@ -198,13 +233,18 @@ class PredictedPresence(PredictedProbability):
 class PredictedRate(PredictedCount):
     """Visit the pages that are predicted to gain links in most cycles.
 
-    References: LCR-ET, LBLA section 7.
+    Good where pages are to be ranked once for a long time, since it predicts a lasting property of the page. All else is as in
+    `PredictedCount`.
+
+    >>> PredictedRate(rounds=30)
+    PredictedRate(rounds=30)
+
+    References: LCR-ET of Dang et al. (2022), section 7.
     """
 
     name: ClassVar[str] = "predicted-rate"
     paper: ClassVar[str | None] = "LCR"
-    target: ClassVar[Target] = LinkChangeRate("all")
-    words: ClassVar[str] = "gains links in {score:.0%} of the cycles, as predicted"
+    words: ClassVar[str] = "predicted to gain links in {score:.0%} of the cycles"
 
     def __init__(
         self,
@@ -216,3 +256,9 @@ class PredictedRate(PredictedCount):
         seed: int = 0,
     ) -> None:
         super().__init__(learner, features, rounds=rounds, bootstrap=bootstrap, retrain=retrain, seed=seed)
+
+    def target(self) -> Target:
+        """What is predicted."""
+        from recrawl.insight.targets import LinkChangeRate
+
+        return LinkChangeRate("all")

@@ -1,4 +1,4 @@
-"""Visit pages drawn by lot."""
+"""Visit pages chosen at random."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from recrawl.world.pages import Pages, Visits
 
 
 class RandomChoice(Policy):
-    """Visit pages drawn by lot, every page with the same chance in every cycle.
+    """Visit pages chosen at random, each with the same probability in every cycle.
 
-    What a policy must beat to have learnt anything. `seed`: equal seeds draw the same pages, and `start` draws them anew.
+    What a policy must beat to have learnt anything. Equal seeds draw the same pages.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> world = tiny_world([[{1}, {2}, {3}]] * 5)
+    >>> [choice.page.tolist() for choice in choices(RandomChoice(seed=1), Case(world, (Budget(1),)))]
+    [[1], [0], [0], [1]]
 
     References: Random of Jayawardana et al. (2020), section III-B.
     """
@@ -33,12 +38,12 @@ class RandomChoice(Policy):
         self.n_cycles_ = 0
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        """The highest lots."""
+        """The highest numbers drawn."""
         # One stream of numbers, read from where this cycle's begin: asked twice, the draw is the same.
         stream = np.random.PCG64(self.seed).advance(max(self.n_cycles_ - 1, 0) * len(pages))
         lot = np.random.Generator(stream).random(len(pages))
         return take(lot, pages, budget, reason="drew lot {lot:.4f}", detail={"lot": lot})
 
     def observe(self, visits: Visits) -> None:
-        """The next cycle draws other lots."""
+        """The next cycle draws other numbers."""
         self.n_cycles_ += 1

@@ -11,7 +11,7 @@ from recrawl.core.arrays import Floats
 
 
 def ranked(*keys: NDArray[Any]) -> Floats:
-    """A score that is the higher the higher the first key, among equals the second …; equal in all keys, equal in score.
+    """A score that orders by the first key, among equals by the second, and so on; equal in all keys, equal in score.
 
     >>> ranked(np.array([1, 5, 5, 1]), np.array([2.0, 7.0, 8.0, 2.0]))
     array([0., 1., 2., 0.])

@@ -2,41 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from recrawl.core.plugins import POLICIES, from_file, installed, is_in_file
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadPlugin, UnknownPolicy
+from recrawl.policies import PLACES, policy_at
 from recrawl.policies.base import Policy
 
 
-def known() -> dict[str, type[Policy]]:
-    """Every policy by its name: recrawl's own first, then those of plug-ins."""
-    from recrawl.policies import ALL
+class KnownPolicies(Mapping[str, type[Policy]]):
+    """Every policy by its name; one of recrawl's own is imported when it is looked up, so that listing names is cheap.
 
-    by_name = {policy.name: policy for policy in ALL}
+    >>> list(KnownPolicies({}))[:3]
+    ['round-robin', 'random', 'last-observed']
+    """
+
+    def __init__(self, of_plugins: Mapping[str, type[Policy]]) -> None:
+        self.of_plugins = of_plugins
+
+    def __getitem__(self, name: str) -> type[Policy]:
+        return policy_at(PLACES[name]) if name in PLACES else self.of_plugins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from PLACES
+        yield from self.of_plugins
+
+    def __len__(self) -> int:
+        return len(PLACES) + len(self.of_plugins)
+
+    def __repr__(self) -> str:
+        return f"KnownPolicies({', '.join(self)})"
+
+
+def known() -> KnownPolicies:
+    """Every policy by its name: recrawl's own first, then those of plug-ins.
+
+    >>> known()["bandit"].paper
+    'BANDIT'
+    """
+    of_plugins: dict[str, type[Policy]] = {}
     for entry, plugin in installed(POLICIES).items():
         policy = _checked(plugin, f"the plug-in {entry!r}")
-        if policy.name in by_name:
+        if policy.name in PLACES or policy.name in of_plugins:
             raise BadPlugin(
                 f"the plug-in {entry!r} is named {policy.name!r} as another policy is; give it another name"
             )
-        by_name[policy.name] = policy
-    return by_name
+        of_plugins[policy.name] = policy
+    return KnownPolicies(of_plugins)
 
 
 def policy_class(name: str) -> type[Policy]:
-    """The policy that a name means; ``path/to/mine.py:Mine`` is the class of a file.
+    """The policy with a name; ``path/to/mine.py:Mine`` is the class of a file.
 
     >>> policy_class("bandit").paper
     'BANDIT'
+    >>> policy_class("bandits")
+    Traceback (most recent call last):
+    recrawl.errors.UnknownPolicy: No policy named 'bandits'. Did you mean 'bandit'? Known: round-robin, random, ...
     """
     if is_in_file(name):
         return _checked(from_file(name), name)
-    by_name = known()
-    if name not in by_name:
-        raise UnknownPolicy(unknown("policy", name, by_name))
-    return by_name[name]
+    policies = known()
+    if name not in policies:
+        raise UnknownPolicy(unknown("policy", name, policies))
+    return policies[name]
 
 
 def named(name: str, **settings: Any) -> Policy:
@@ -50,9 +81,9 @@ def named(name: str, **settings: Any) -> Policy:
     return policy(**{key: value for key, value in settings.items() if key in takes})
 
 
-def _checked(plugin: Any, called: str) -> type[Policy]:
+def _checked(plugin: Any, origin: str) -> type[Policy]:
     if not (isinstance(plugin, type) and issubclass(plugin, Policy)):
-        raise BadPlugin(f"{called} is {plugin!r}; it must be a class derived from recrawl.Policy")
+        raise BadPlugin(f"{origin} is {plugin!r}; it must be a class derived from recrawl.Policy")
     if not isinstance(getattr(plugin, "name", None), str):
-        raise BadPlugin(f'{called} has no name; give {plugin.__name__} a class attribute such as name = "my-policy"')
+        raise BadPlugin(f'{origin} has no name; give {plugin.__name__} a class attribute such as name = "my-policy"')
     return plugin

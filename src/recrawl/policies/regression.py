@@ -1,4 +1,4 @@
-"""Visit the pages for which a linear regression on their own past expects most new links."""
+"""Visit the pages for which a linear regression on their own past predicts most new links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from recrawl.core.arrays import Floats, Ints
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.overlap import Overlap
 from recrawl.policies.select import take
 from recrawl.policies.window import Window
 from recrawl.world.pages import Pages, Visits
@@ -29,7 +28,7 @@ NEARLY_CONSTANT = 1e-2
 NEARLY_DEPENDENT = 1e-6
 
 
-class Examples(NamedTuple):
+class CycleExamples(NamedTuple):
     """The visits of a cycle to learn from."""
 
     features: Floats  # [visit, page feature], as the pages were known before
@@ -40,10 +39,10 @@ class Examples(NamedTuple):
 class LinearLearner(Protocol):
     """Learns a linear combination of the features from the cycles of the past."""
 
-    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+    def is_enough(self, cycles: Sequence[CycleExamples]) -> bool:
         """Whether there is anything to learn from."""
 
-    def fit(self, cycles: Sequence[Examples]) -> Linear:
+    def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
         """What was learnt."""
 
 
@@ -51,27 +50,30 @@ class LinearLearner(Protocol):
 class LeastSquares:
     """Ordinary least squares from sums by cycle: a fit takes no longer for five hundred visits per cycle than for one."""
 
-    def is_enough(self, cycles: Sequence[Examples]) -> bool:
+    def is_enough(self, cycles: Sequence[CycleExamples]) -> bool:
         """Whether there was any visit."""
         return any(len(cycle.n_new) for cycle in cycles)
 
-    def fit(self, cycles: Sequence[Examples]) -> Linear:
+    def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
         """The weights for all visits of these cycles."""
         return Linear.fit([Sums.of(cycle) for cycle in cycles if len(cycle.n_new)])
 
 
 class Regression(Policy):
-    """Predict the new links of every page from its own past, retrained as the crawl goes, and pick the best that do not overlap.
+    """Predict the new links of every page from its own past, retrained as the crawl goes on, and pick the best that do not overlap.
 
-    Features: mean and deviation of the new links over the last `window` cycles, hours since the last visit, mean times hours, hour
+    Good where pages follow the hour and the day, or differ in how long they need to grow. Features: mean and deviation of the new links over the last `window` cycles, hours since the last visit, mean times hours, hour
     of the day and day of the week (UTC, one column each). For the first `bootstrap` cycles the pages with the highest average are
     visited; from then on the regression is fitted again every `retrain` cycles to all visits within the window, and at once after
     visits that it did not choose itself. `above`: pages whose overlap exceeds it are not visited together; `memory`: cycles after
-    which an overlap is forgotten (None: never). Pages not yet re-visited come first. `fill`: use up a budget that is greater than
+    which an overlap is forgotten (None: never). Pages visited only once come first. `fill`: use up a budget that is greater than
     the number of pages that do not overlap. `learner`: how weights are learnt, by default `LeastSquares`.
 
-    >>> Regression(window=28)
-    Regression(window=28)
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(Regression(bootstrap=3), case)]
+    [[0], [1], [1], [1], [1]]
 
     References: REG of Pham, Santos and Freire (2018), Algorithms 1 and 2, section 4.2.
     """
@@ -96,10 +98,14 @@ class Regression(Policy):
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
+        from recrawl.policies.overlap import Overlap
+
         self.past_ = Window(len(pages), self.window)
         self.overlap_ = Overlap(pages.site, self.memory)
-        self.examples_: deque[Examples] = deque(maxlen=self.window)
-        self.to_fit_: tuple[Examples, ...] | None = None  # what the present model is to be fitted to, once it is needed
+        self.examples_: deque[CycleExamples] = deque(maxlen=self.window)
+        self.to_fit_: tuple[CycleExamples, ...] | None = (
+            None  # what the present model is to be fitted to, once it is needed
+        )
         self.has_model_ = False
         self.model_: Linear | None = None
         self.cycle_ = 0
@@ -145,7 +151,7 @@ class Regression(Policy):
         counts = visits.answered & ~visits.is_first & (self.past_.n[visits.page] > 0)
         page = visits.page[counts]
         x = features(self.past_.mean[page], self.past_.std[page], visits.age_hours[counts])
-        self.examples_.append(Examples(x, visits.n_new[counts], visits.at))
+        self.examples_.append(CycleExamples(x, visits.n_new[counts], visits.at))
         self.past_.observe(visits)
         self.overlap_.observe(visits)
         self.cycle_ += 1
@@ -183,7 +189,7 @@ class Sums:
     xy: Floats
 
     @classmethod
-    def of(cls, examples: Examples) -> Sums:
+    def of(cls, examples: CycleExamples) -> Sums:
         """The sums over visits with these page features and numbers of new links."""
         x, y, (hour, day) = examples.features, examples.n_new, clock(examples.at)
         return cls(
@@ -198,10 +204,7 @@ class Sums:
 
 
 class Linear:
-    """Least squares, of smallest norm where columns depend on each other, as hours and weekdays always do.
-
-    From sums by cycle a fit takes no longer for five hundred visits a cycle than for one.
-    """
+    """Least squares, of smallest norm where columns depend on each other, as hours and weekdays always do."""
 
     def __init__(self, weight: Floats, intercept: float) -> None:
         self.weight, self.intercept = weight, intercept

@@ -23,10 +23,16 @@ def split(inner: Policy, rest: Policy, share: float, pages: Pages, budget: Budge
 class RegressionRoundRobin(Policy):
     """A fixed share of the budget by regression, the rest for the pages that waited longest.
 
-    `inner` gets `share` of the budget and `rest` what is left; any two policies will do. Other settings are those of `inner`.
+    Good where predictions are mostly right, but pages that seemed quiet may wake up. `inner` gets `share` of the budget and `rest`
+    what is left; any two policies will do, and settings of theirs can be given by name.
 
     >>> RegressionRoundRobin(Regression(window=28), share=0.8)
     RegressionRoundRobin(share=0.8, window=28)
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy, quiet))), (Budget(2),))
+    >>> [choice.page.tolist() for choice in choices(RegressionRoundRobin(share=0.5), case)]
+    [[0, 1], [2, 0], [1, 2], [1, 0], [1, 2]]
 
     References: REG-RR of Pham, Santos and Freire (2018), section 5.3; 0.9 is the paper's share.
     """

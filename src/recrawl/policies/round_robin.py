@@ -13,9 +13,16 @@ from recrawl.world.pages import Pages
 
 
 class RoundRobin(Policy):
-    """Visit the pages that waited longest: with budget k every page is seen once in n/k cycles.
+    """Visit the pages that waited longest.
 
-    References: Pham, Santos and Freire (2018), section 5.3.
+    The uniform baseline: with a budget of k pages every page is seen once in n/k cycles, whatever it is worth.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> world = tiny_world([[{1}, {2}, {3}]] * 4)  # three pages: a first crawl, and three cycles
+    >>> [choice.page.tolist() for choice in choices(RoundRobin(), Case(world, (Budget(2),)))]
+    [[0, 1], [2, 0], [1, 2]]
+
+    References: RR of Pham, Santos and Freire (2018), section 5.3.
     """
 
     name: ClassVar[str] = "round-robin"

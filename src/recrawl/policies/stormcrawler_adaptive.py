@@ -1,4 +1,4 @@
-"""Visit pages when they are due, as StormCrawler's AdaptiveScheduler has it."""
+"""Visit pages when they are due, as StormCrawler's AdaptiveScheduler does."""
 
 from __future__ import annotations
 
@@ -40,14 +40,20 @@ def next_interval(
 
 
 class StormcrawlerAdaptive(Policy):
-    """Visit the pages that are due, with intervals that are halved when a page was found changed and half as long again when not.
+    """Visit the pages that are due, with intervals that are halved when a page has changed and grow by half when it has not.
 
-    Intervals are whole minutes, at first `first_minutes`, between `minimum_minutes` and `maximum_minutes`. A failed page is
+    What StormCrawler runs; the defaults suit pages that change daily to weekly. Intervals are whole minutes, at first `first_minutes`, between `minimum_minutes` and `maximum_minutes`. A failed page is
     tried again after `failed_minutes` and a gone one after `gone_minutes`; both lose what was known of them, so that the next
     answer counts as the first.
 
-    Due pages come by `score` (one number a page; equal by default), then by the time they are due since. What is left of
-    the budget goes to those due soonest; with `only_due` it is left, as the crawler itself does.
+    Due pages come by `score` (one number per page; equal by default), then by how long they have been due. The rest of the budget
+    goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy)), hours=range(0, 36 * 6, 36)), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(StormcrawlerAdaptive(), case)]
+    [[0], [1], [1], [0], [1]]
 
     References: Apache StormCrawler, AdaptiveScheduler and DefaultScheduler.
     """
@@ -81,7 +87,8 @@ class StormcrawlerAdaptive(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The due pages."""
-        return take_due(self.due_, self.interval_ * np.float64(60.0), pages, budget, now, self.score_, self.only_due)
+        interval = self.interval_ * np.float64(60.0)
+        return take_due(pages, budget, now, due=self.due_, interval=interval, score=self.score_, only_due=self.only_due)
 
     def observe(self, visits: Visits) -> None:
         """Set when each page is due again."""

@@ -1,4 +1,4 @@
-"""Notes of visits in the order of time, the oldest forgotten first, and quickly found again for a few pages."""
+"""Notes of visits in order of time, the oldest forgotten first, with quick access to those of a few pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recrawl.core.arrays import Ints
 
 
 class VisitLog:
-    """Columns of equal length, one row a visit; they grow at one end and are dropped at the other.
+    """Columns of equal length, one row per visit; they grow at one end and are dropped at the other.
 
     >>> log = VisitLog(n_pages=5, days=np.float64)
     >>> log.add(np.array([1, 3]), days=np.array([0.5, 2.0]))

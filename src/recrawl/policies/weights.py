@@ -9,7 +9,12 @@ from recrawl.world.pages import Pages
 
 
 def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:
-    """What was given, one number for each page in their order; all equal where nothing was."""
+    """The numbers given, one for each page in their order; all 1 where none were given.
+
+    >>> pages = Pages.unseen(site=np.arange(2), host=np.arange(2))
+    >>> weights_for(pages, None, "importance"), weights_for(pages, np.array([3, 1]), "importance")
+    (array([1., 1.]), array([3., 1.]))
+    """
     if given is None:
         return np.ones(len(pages))
     weights = np.asarray(given, np.float64)

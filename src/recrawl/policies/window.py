@@ -11,10 +11,10 @@ from recrawl.world.pages import Visits
 
 
 class Window:
-    """New links per visit over the last `cycles` cycles (the papers' w): mean, standard deviation, number of visits.
+    """New links per visit over the last `cycles` cycles: mean, standard deviation, number of visits.
 
     Only visits that showed the page's links count, and not its first one. A cycle that falls out of the window is subtracted, so
-    a cycle costs no more than its own visits.
+    a cycle costs no more than its own visits. References: w of Pham, Santos and Freire (2018), section 4.1.
     """
 
     def __init__(self, n_pages: int, cycles: int) -> None:
@@ -34,14 +34,14 @@ class Window:
             self._add(*self._past.popleft(), -1)
 
     def _add(self, page: Ints, n_new: Ints, sign: int) -> None:
-        # A page stands at most once in a cycle; the sums are whole numbers, so nothing is lost by subtracting.
+        # A page is visited at most once per cycle; the sums are whole numbers, so nothing is lost by subtracting.
         self.n[page] += sign
         self.sum[page] += sign * n_new
         self.squares[page] += sign * n_new.astype(np.float64) ** 2
 
     @property
     def mean(self) -> Floats:
-        """Average number of new links of a visit; 0 where there was none."""
+        """Average number of new links per visit; 0 where there was no visit."""
         return self.sum / np.maximum(self.n, 1)
 
     @property

@@ -8,17 +8,22 @@ from typing import ClassVar
 from recrawl.policies.base import TOP_OVERLAPS
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.overlap import Overlap
 from recrawl.policies.select import take
 from recrawl.policies.windowed_outdegree import WindowedOutdegree
 from recrawl.world.pages import Pages, Visits
 
 
 class WindowedClique(WindowedOutdegree):
-    """Visit the pages with the highest average of new links, one of each group of pages that overlap.
+    """Visit the pages with the highest average of new links, but only one of each group of pages that overlap.
 
-    A group is a picked page and all that overlap with it by more than `above`. `memory`: cycles after which an overlap is
-    forgotten, None for never. `fill`: use up a budget that is greater than the number of groups.
+    Better than `windowed-outdegree` where several pages of a site list the same new links. A group is a picked page and all that
+    overlap with it by more than `above`. `memory`: cycles after which an overlap is forgotten, None for never. `fill`: use up a
+    budget that is greater than the number of groups.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> shows = [[{10 * i, 10 * i + 1}, {10 * i, 10 * i + 1}, {10 * i + 2}] for i in range(4)]  # two pages are alike
+    >>> [choice.page.tolist() for choice in choices(WindowedClique(), Case(tiny_world(shows), (Budget(2),)))]
+    [[0, 1], [2, 0], [0, 2]]
 
     References: CLIQ-WIN* of Pham, Santos and Freire (2018), section 5.3.
     """
@@ -32,6 +37,8 @@ class WindowedClique(WindowedOutdegree):
 
     def start(self, pages: Pages) -> None:
         """Forget all averages and overlaps."""
+        from recrawl.policies.overlap import Overlap
+
         super().start(pages)
         self.overlap_ = Overlap(pages.site, self.memory)
 
@@ -46,7 +53,7 @@ class WindowedClique(WindowedOutdegree):
             overlap=self.overlap_,
             above=self.above,
             fill=self.fill,
-            reason="{mean:.1f} new links a visit over the last {n} visits, the best of those that show the same",
+            reason="{mean:.1f} new links per visit over the last {n} visits, the best of the pages that show the same links",
             detail={"mean": mean, "n": self.past_.n},
             expected=mean,
         )

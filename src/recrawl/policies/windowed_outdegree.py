@@ -16,7 +16,14 @@ from recrawl.world.pages import Pages, Visits
 class WindowedOutdegree(Policy):
     """Visit the pages with the highest average number of new links over the visits of the last `window` cycles.
 
-    Pages not yet re-visited come first, as long as there are any: nothing else would ever tell of them.
+    Simple, and hard to beat where busy pages stay busy: the window forgets what pages were like long ago. Pages visited only once
+    come first, since nothing else would ever show how they change.
+
+    >>> from recrawl.testing import Case, choices, tiny_world
+    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
+    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(WindowedOutdegree(window=3), case)]
+    [[0], [1], [1], [1], [1]]
 
     References: OD-WIN of Dasgupta et al. (2007) as in Pham, Santos and Freire (2018), section 5.3.
     """
@@ -39,7 +46,7 @@ class WindowedOutdegree(Policy):
             pages,
             budget,
             first=pages.is_new,
-            reason="{mean:.1f} new links a visit over the last {n} visits",
+            reason="{mean:.1f} new links per visit over the last {n} visits",
             detail={"mean": mean, "n": self.past_.n},
             expected=mean,
         )

@@ -1,18 +1,18 @@
 """The same policies over a recorded past."""
 
-from recrawl import callable_room
+from recrawl.core.rooms import callable_room
 from recrawl.replay.compare import Comparison, against, compare
 from recrawl.replay.many import replay_many
 from recrawl.replay.past import past
 from recrawl.replay.run import Row, replay
 from recrawl.replay.runs import Replayed
-from recrawl.replay.summary import Summary, coverage_over_time, summarise
+from recrawl.replay.summary import ReplaySummary, coverage_over_time, summarise
 
 __all__ = [
     "Comparison",
+    "ReplaySummary",
     "Replayed",
     "Row",
-    "Summary",
     "against",
     "compare",
     "coverage_over_time",
@@ -22,4 +22,4 @@ __all__ = [
     "summarise",
 ]
 
-callable_room(__name__)
+callable_room(__name__, "recrawl.report.replays.api:replay")

@@ -15,11 +15,11 @@ from recrawl.replay.summary import column
 
 LEVEL = 0.95  #: of the confidence interval
 SAMPLES = 10_000
-FEW_DAYS = 10  #: fewer days are too few for an interval that deserves much trust
+FEW_DAYS = 10  #: fewer days give an interval that is only rough
 _CHUNK = 500  # samples drawn at once: memory stays small for histories of many years
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """How much more one policy covers than another with the same budget, and how sure that is."""
 
@@ -27,9 +27,9 @@ class Comparison:
     against: str
     budget: int
     difference: float | None  # of the coverages
-    low: float | None  # ends of the 95% interval
-    high: float | None
-    p_value: float | None  # two-sided
+    low: float | None = None  # ends of the 95% interval
+    high: float | None = None
+    p_value: float | None = None  # two-sided
     days: int
     note: str = ""
 
@@ -43,7 +43,7 @@ class Comparison:
         return asdict(self)
 
 
-def compare(one: Replayed, other: Replayed, samples: int = SAMPLES, seed: int = 0) -> Comparison:
+def compare(run: Replayed, reference: Replayed, samples: int = SAMPLES, seed: int = 0) -> Comparison:
     """Draw days with replacement, the same for both policies, and see how the difference of their coverages varies.
 
     Whole days (UTC) are drawn, because what is found in one hour depends on the hours before. What is found on a day may have been
@@ -51,20 +51,20 @@ def compare(one: Replayed, other: Replayed, samples: int = SAMPLES, seed: int = 
 
     References: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 8 and 13.
     """
-    if [row["at"] for row in one.rows] != [row["at"] for row in other.rows]:
-        raise ValueError(f"{one.policy} and {other.policy} were not replayed over the same cycles")
-    gained, published = _by_day(one.rows, column(one.rows, "found") - column(other.rows, "found"))
+    if [row["at"] for row in run.rows] != [row["at"] for row in reference.rows]:
+        raise ValueError(f"{run.policy} and {reference.policy} were not replayed over the same cycles")
+    gained, published = _by_day(run.rows, column(run.rows, "found") - column(reference.rows, "found"))
     n_days = len(published)
-    names = (one.policy, other.policy, one.budget)
+    names: dict[str, Any] = {"policy": run.policy, "against": reference.policy, "budget": run.budget, "days": n_days}
     if not published.sum():
-        return Comparison(*names, None, None, None, None, n_days, "nothing was published")
+        return Comparison(**names, difference=None, note="nothing was published")
     difference = float(gained.sum() / published.sum())
     if n_days < 2:
-        return Comparison(*names, difference, None, None, None, n_days, "one day only: nothing can be said of chance")
+        return Comparison(**names, difference=difference, note="one day only: nothing can be said of chance")
     drawn = _differences(gained, published, samples, seed)
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
     note = f"only {n_days} days: a rough interval" if n_days < FEW_DAYS else ""
-    return Comparison(*names, difference, low, high, p_value(drawn), n_days, note)
+    return Comparison(**names, difference=difference, low=low, high=high, p_value=p_value(drawn), note=note)
 
 
 def against(runs: Sequence[Replayed], reference: Replayed, samples: int = SAMPLES, seed: int = 0) -> list[Comparison]:
@@ -74,7 +74,7 @@ def against(runs: Sequence[Replayed], reference: Replayed, samples: int = SAMPLE
 
 
 def p_value(drawn: Floats) -> float:
-    """Twice the share of samples on the rarer side of 0; never 0, for there might always be one more sample.
+    """Twice the share of samples on the rarer side of 0; never 0, since one more sample might always fall there.
 
     >>> p_value(np.array([0.1] * 19)), p_value(np.array([-0.1, 0.1, 0.2]))
     (0.1, 1.0)
@@ -84,19 +84,19 @@ def p_value(drawn: Floats) -> float:
 
 
 def _by_day(rows: Sequence[Row], gained: Floats) -> tuple[Floats, Floats]:
-    """Sums of every calendar day; times are written in UTC."""
+    """What was gained and what was published on every calendar day; times are written in UTC."""
     _, day = np.unique([row["at"][:10] for row in rows], return_inverse=True)
-    sums = (np.bincount(day, values).astype(np.float64) for values in (gained, column(rows, "published")))
-    return next(sums), next(sums)
+    published = column(rows, "published")
+    return np.bincount(day, gained).astype(np.float64), np.bincount(day, published).astype(np.float64)
 
 
 def _differences(gained: Floats, published: Floats, samples: int, seed: int) -> Floats:
     """The difference in every sample; samples of days on which nothing was published say nothing and are left out."""
     random, n_days = np.random.default_rng(seed), len(published)
-    found = []
+    chunks = []
     for start in range(0, samples, _CHUNK):
         size = min(_CHUNK, samples - start)
         times = random.multinomial(n_days, np.full(n_days, 1 / n_days), size)
         whole = times @ published
-        found.append((times @ gained)[whole > 0] / whole[whole > 0])
-    return np.concatenate(found)
+        chunks.append((times @ gained)[whole > 0] / whole[whole > 0])
+    return np.concatenate(chunks)

@@ -19,19 +19,17 @@ from recrawl.world.recorded import World
 def focused(history: History, world: World, above: float = 0.5, model: Relevance | None = None) -> World:
     """The world with only the links whose relevance is above a threshold (Pham et al. 2018, section 3).
 
-    What the data say of a page counts first: the relevance recorded when it was visited. Else the classifier is asked, about its
-    words if the history has them, else about its URL. Without a classifier, links to pages without a recorded relevance do not
+    The relevance recorded at a page's last visit comes first. Where none was recorded, the classifier predicts it: from the page's
+    words if the history has them, else from its URL. Without a classifier, links to pages without a recorded relevance do not
     count.
     """
     relevance = recorded_relevance(history, world.link)
     unknown = np.flatnonzero(np.isnan(relevance))
     if model is not None and len(unknown):
-        relevance[unknown] = judged(history, world.link[unknown], model)
+        relevance[unknown] = predicted_relevance(history, world.link[unknown], model)
     counts = np.nan_to_num(relevance, nan=-1.0) > above
     if not counts.any():
-        hint = (
-            "" if model else "; no visit in this history tells its relevance: train a classifier with recrawl relevance"
-        )
+        hint = "" if model else "; no visit in this history has a relevance: train a classifier with recrawl relevance"
         raise NotEnoughData(f"no link has a relevance above {above}{hint}")
     return world.relevant(counts)
 
@@ -40,9 +38,9 @@ def recorded_relevance(history: History, link: Ints) -> Floats:
     """The last relevance that was recorded for each page that a link leads to; NaN where none was."""
     timeline = history.timeline
     column = timeline.rows["relevance"]
-    told = np.flatnonzero(np.asarray(column.is_valid()))
-    values = column.fill_null(0).to_numpy()[told].astype(np.float64)
-    page = timeline.page[told]
+    visits = np.flatnonzero(np.asarray(column.is_valid()))
+    values = column.fill_null(0).to_numpy()[visits].astype(np.float64)
+    page = timeline.page[visits]
     last = np.flatnonzero(np.append(page[1:] != page[:-1], True)[: len(page)])
     page, values = page[last], values[last]
     if not len(page):
@@ -51,8 +49,8 @@ def recorded_relevance(history: History, link: Ints) -> Floats:
     return np.where(page[at] == link, values[at], np.nan)
 
 
-def judged(history: History, link: Ints, model: Relevance) -> Floats:
-    """What the classifier says of the pages that links lead to: by their words where they are known, else by their URL."""
+def predicted_relevance(history: History, link: Ints, model: Relevance) -> Floats:
+    """The classifier's prediction for the pages that links lead to: from their words where they are known, else from their URL."""
     urls = history.urls_of(link).to_pylist()
     probability = model.predict([url or "" for url in urls])
     for i, counts in words_of(history, link).items():
@@ -74,5 +72,5 @@ def words_of(history: History, link: Ints) -> dict[int, Counter[str]]:
     word = dict(zip(terms["id"].to_pylist(), terms["term"].to_pylist(), strict=True))
     rows = zip(*(texts[name].to_pylist() for name in ("digest", "terms", "counts")), strict=True)
     counted = {key: Counter({word[i]: n for i, n in zip(ids, ns, strict=True) if i in word}) for key, ids, ns in rows}
-    place = {int(one): i for i, one in enumerate(link)}
+    place = {int(page): i for i, page in enumerate(link)}
     return {place[int(p)]: counted[int(key)] for p, key in zip(page, wanted, strict=True) if int(key) in counted}

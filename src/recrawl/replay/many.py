@@ -1,4 +1,4 @@
-"""Several policies and budgets over one world, in parallel processes, each finished run kept."""
+"""Several policies and budgets over one world, in parallel processes, every finished run kept."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from recrawl.replay.runs import Replayed, Run, fingerprint
 from recrawl.replay.stored import Shelf
 from recrawl.world.recorded import World
 
-OnCycles = Callable[[int, int], None]  #: cycles finished so far, and all that are to be run
-WORTH_PROCESSES = 10_000  #: cycles in all; below that starting a process takes longer than it saves
+OnCycles = Callable[[int, int], None]  #: called with the cycles finished so far and the number of all
+WORTH_PROCESSES = 10_000  #: cycles in all; with fewer, starting a process takes longer than it saves
 _PATIENCE = 0.1  # seconds between two signs of life
 
 
@@ -41,10 +41,10 @@ def replay_many(
 ) -> list[Replayed]:
     """Replay every policy with every budget; the runs of the first budget come first, in the order of the policies.
 
-    The rows do not depend on the number of `workers` (None: one a core if it pays; 1: no other process). In `folder` every finished
-    run is kept as soon as it is finished, and taken from there the next time. More than one worker needs a main module that can be
+    The rows do not depend on the number of `workers` (None: one per core if it pays; 1: no other process). Every run is kept in
+    `folder` as soon as it is finished, and taken from there the next time. More than one worker needs a main module that can be
     imported (``if __name__ == "__main__":``), as always with processes that are spawned. `observed`: cycles that every policy sees
-    whole before it begins to choose.
+    completely before it begins to choose.
     """
     if not 0 <= observed < max(world.n_cycles, 1):
         raise ReplayError(f"{observed:,} observed cycles of {world.n_cycles:,} leave none to choose in; give fewer")
@@ -98,13 +98,12 @@ def _kept(run: Run, world: World, shelf: Shelf | None, on_cycle: Callable[[], No
 
 
 def _in_workers(job: _Job, n_workers: int) -> dict[int, list[Row]]:
-    done = get_context("spawn").RawArray("q", len(job.runs))  # cycles of each run; only the process that runs it writes there
+    # Cycles finished of each run: only the process that runs it writes there.
+    done = get_context("spawn").RawArray("q", len(job.runs))
     with tempfile.TemporaryDirectory(prefix="recrawl-") as folder, ExitStack() as started:
         job.world.save(Path(folder))
-        # One process each: when one dies it is known whose it was.
-        workers = [
-            started.enter_context(Workers(1, _start_worker, folder, done, job.shelf)) for _ in range(n_workers)
-        ]
+        # One process each: when a process dies, it is known which run it was at.
+        workers = [started.enter_context(Workers(1, _start_worker, folder, done, job.shelf)) for _ in range(n_workers)]
         return _shared_out(job, workers, done)
 
 
@@ -132,8 +131,8 @@ def _result(future: Future[list[Row]], job: _Job, i: int) -> list[Row]:
         run = job.runs[i]
         safe = f"Runs that were finished are kept in {job.shelf.folder}. " if job.shelf else ""
         raise ReplayError(
-            f"the process that replayed {run.policy.name!r} with a budget of {run.budget.pages:,} was killed, perhaps for want "
-            f"of memory. {safe}Run the same again with one worker (--workers 1)"
+            f"the process that replayed {run.policy.name!r} with a budget of {run.budget.pages:,} was killed, perhaps because "
+            f"memory ran out. {safe}Run the same again with one worker (--workers 1)"
         ) from error
 
 

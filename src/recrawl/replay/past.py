@@ -31,9 +31,9 @@ def past(
 ) -> World:
     """The world of a history from a moment on, as if nothing had been recorded before.
 
-    Cycle 0 is the first crawl from then on that holds most pages. The end is told by ``history.as_of``. `n_related`: so many
-    related pages of each, for policies that look around. `with_words`: what the pages said, for policies that read. `notion`: what
-    counts as a change (`World` tells more). `observed`: how many cycles are to be seen whole before any policy chooses.
+    Cycle 0 is the first crawl from then on that holds most pages. ``history.as_of`` sets the end. `n_related`: number of related
+    pages per page, for policies that look around. `with_words`: keep the words of the pages, for policies that read them.
+    `notion`: what counts as a change, as in `World`. `observed`: number of cycles seen completely before any policy chooses.
     """
     used = _Since(history, since) if since else history
     if not used.slim_timeline.n_visits:
@@ -56,8 +56,8 @@ def past(
 
 
 def _span(since: datetime | None, until: datetime | None) -> str:
-    told = [f"{word} {time.isoformat()}" for word, time in (("from", since), ("up to", until)) if time]
-    return f" {' '.join(told)}" if told else ""
+    ends = [f"{word} {time.isoformat()}" for word, time in (("from", since), ("up to", until)) if time]
+    return f" {' '.join(ends)}" if ends else ""
 
 
 class _Since(History):

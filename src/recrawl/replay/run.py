@@ -1,4 +1,4 @@
-"""One policy over a recorded past: one plain row a cycle."""
+"""One policy over a recorded past: one plain row per cycle."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from recrawl.core.arrays import Ints
 from recrawl.core.times import moment
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.world.crawler import Crawler, Found
+from recrawl.world.crawler import Crawler, CycleVisits
 from recrawl.world.recorded import World
 
 Row = dict[str, Any]
-SOON = 4  #: cycles in which a link is found soon
+SOON = 4  #: cycles within which a link counts as found soon
 #: Upper ends of the classes in which ages of discovery are counted, in hours; the last class is open.
 AGE_HOURS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2160.0, 8760.0)
 
 
 def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> Iterator[Row]:
-    """Let the policy choose in every cycle, and tell what it found; it sees only what it visits.
+    """Let the policy choose in every cycle and report what it found; it sees only what it visits.
 
     A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3). In the first `observed` cycles it
-    sees every page that was recorded, and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
-    8). They have no rows, and what they show is known to all.
+    sees every page that was recorded and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
+    8). These cycles have no rows, and the links that they show count as known.
     """
     crawler = Crawler(world, policy.needs)
     policy.start(crawler.pages)
@@ -39,23 +39,24 @@ def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> I
         now = moment(int(world.time[cycle]))
         choice = policy.choose(crawler.pages, budget, now)
         chosen = time.perf_counter()
-        found = crawler.visit(choice.page, choice.memo)
+        result = crawler.visit(choice.page, choice.memo)
         seen = time.perf_counter()
-        policy.observe(found.visits)
+        policy.observe(result.visits)
         seconds = (chosen - started) + (time.perf_counter() - seen)
         yield {
             "cycle": cycle,
             "at": now.isoformat(),
             "published": int(published[cycle]),
-            **_told(found),
-            **_asked_of_hosts(world.host[choice.page]),
+            **_counts(result),
+            **_host_load(world.host[choice.page]),
             "current": float(crawler.is_current().mean()),
             "seconds": seconds,
         }
 
 
-def _told(found: Found) -> Row:
-    visits = found.visits
+def _counts(result: CycleVisits) -> Row:
+    """What the visits of a cycle found."""
+    visits = result.visits
     n_new = visits.n_new
     return {
         "fetches": len(visits),
@@ -63,12 +64,12 @@ def _told(found: Found) -> Row:
         "found": visits.n_found,
         "shown_new": int(n_new.sum()),
         "hits": int((n_new > 0).sum()),
-        "soon": int((found.cycles <= SOON).sum()),
-        "ages": np.bincount(np.searchsorted(AGE_HOURS, found.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
+        "soon": int((result.cycles <= SOON).sum()),
+        "ages": np.bincount(np.searchsorted(AGE_HOURS, result.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
     }
 
 
-def _asked_of_hosts(host: Ints) -> Row:
-    """How many hosts were asked, and how often the one that was asked most."""
+def _host_load(host: Ints) -> Row:
+    """How many hosts were fetched from, and the most fetches from one of them."""
     _, n_fetches = np.unique(host, return_counts=True)
     return {"hosts": len(n_fetches), "most_of_host": int(n_fetches.max(initial=0))}

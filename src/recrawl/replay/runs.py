@@ -1,4 +1,4 @@
-"""One run: a policy, its settings and a budget over one world; and what came of it."""
+"""One run: a policy, its settings and a budget over one world, and its result."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from recrawl.replay.run import Row, replay
 from recrawl.world.pages import Need
 from recrawl.world.recorded import World
 
-ROWS = 2  #: what a row holds: kept runs with other rows are replayed again
+ROWS = 2  #: version of the rows: runs kept with another one are replayed again
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """A finished run: one row a cycle."""
+    """A finished run: one row per cycle."""
 
     policy: str
     paper: str | None
-    sees_future: bool  # an upper bound, no policy that anyone could run
+    sees_future: bool  # an upper bound, not a policy that could be run for real
     settings: dict[str, Any]
-    budget: int  # pages a cycle
+    budget: int  # pages per cycle
     rows: list[Row]
 
     def timeless_rows(self) -> list[Row]:
@@ -44,7 +44,7 @@ class Run:
 
     policy: Policy
     budget: Budget
-    observed: int = 0  # cycles in which every page is seen before the policy begins to choose
+    observed: int = 0  # cycles in which the policy sees every page, before it begins to choose
 
     def rows(self, world: World, on_cycle: Callable[[], None] = lambda: None) -> list[Row]:
         """Replay it; `on_cycle` is called after each cycle."""
@@ -67,10 +67,10 @@ class Run:
         )
 
     def describe(self) -> dict[str, Any]:
-        """All that its outcome depends on, besides the world."""
+        """Everything that its result depends on, besides the world."""
         budget = {field.name: plain(getattr(self.budget, field.name)) for field in fields(self.budget)}
-        told = {"policy": self.policy.name, "settings": settings(self.policy), "budget": budget}
-        return told | {"observed": self.observed, "rows": ROWS}
+        chooser = {"policy": self.policy.name, "settings": settings(self.policy), "budget": budget}
+        return chooser | {"observed": self.observed, "rows": ROWS}
 
 
 def settings(policy: Policy) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _fits(number: int | float) -> bool:
 
 
 def fingerprint(world: World) -> str:
-    """A short text that differs for worlds that differ in anything."""
+    """A short text that is different for worlds that differ in anything."""
     digest = xxhash.xxh3_128()
     for part in _parts("world", world):
         digest.update(part)
@@ -117,7 +117,7 @@ def fingerprint(world: World) -> str:
 
 
 def _parts(name: str, value: Any) -> Iterator[Any]:
-    """Bytes that stand for a value, and for those within it."""
+    """A value, and those within it, as bytes."""
     if is_dataclass(value):
         for field in fields(value):
             yield from _parts(f"{name}.{field.name}", getattr(value, field.name))

@@ -1,4 +1,4 @@
-"""Finished runs on disk, one file each: a replay that was stopped goes on where it was."""
+"""Finished runs on disk, one file each: a replay that was stopped continues where it was."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import xxhash
 
-from recrawl import __version__
 from recrawl.core.files import write_bytes
+from recrawl.core.version import __version__
 from recrawl.errors import RecrawlError
 from recrawl.replay.run import Row
 from recrawl.replay.runs import Run
@@ -23,8 +23,8 @@ FORMAT = 1
 class Shelf:
     """A folder of finished runs over one world.
 
-    A file holds JSON lines: what was run, its rows, and a last line with a digest of all before it and how long each cycle took.
-    Only the last line differs from one run of the same thing to the next. A run of another world, of other settings or of another
+    A file holds JSON lines: what was run, its rows, and a last line with a digest of the lines before it and how long each cycle
+    took. Only the last line differs when the same run is repeated. A run of another world, of other settings or of another
     version of this program has another name, and is left alone.
     """
 
@@ -55,7 +55,7 @@ class Shelf:
         return [{**row, "seconds": seconds} for row, seconds in zip(rows, end["seconds"], strict=True)]
 
     def write(self, run: Run, rows: list[Row]) -> None:
-        """Keep a finished run; nobody ever meets half of it, not even after a power cut."""
+        """Keep a finished run; the file is never incomplete, not even after a power cut."""
         timeless = run.replayed(rows).timeless_rows()
         body = b"\n".join([self._head(run), *map(orjson.dumps, timeless)])
         end = {"digest": xxhash.xxh3_128_hexdigest(body), "seconds": [row["seconds"] for row in rows]}
@@ -66,5 +66,5 @@ class Shelf:
             raise RecrawlError(f"cannot keep a finished run in {self.folder}: {error.strerror or error}") from error
 
     def _head(self, run: Run) -> bytes:
-        told = {"format": FORMAT, "recrawl": __version__, "world": self.world, **run.describe()}
-        return orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+        head = {"format": FORMAT, "recrawl": __version__, "world": self.world, **run.describe()}
+        return orjson.dumps(head, option=orjson.OPT_SORT_KEYS)

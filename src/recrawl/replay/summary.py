@@ -3,49 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.replay.run import AGE_HOURS, Row
 from recrawl.replay.runs import Replayed
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, kw_only=True)
+class ReplaySummary:
     """What a policy achieved with a budget; None where there was nothing to divide by."""
 
     policy: str
     paper: str | None
-    budget: int  # pages a cycle
+    budget: int  # pages per cycle
     cycles: int
     fetches: int
     answered: int  # fetches that showed the links of a page
     discovered: int  # distinct links
-    discoverable: int  # distinct links that visiting every page in every cycle discovers
-    coverage: float | None  # discovered of discoverable
-    age_1h: float | None  # of the links discovered: within one hour of first being on any page
+    discoverable: int  # distinct links that visits to every page in every cycle would have discovered
+    coverage: float | None  # discovered / discoverable
+    age_1h: float | None  # share of the links discovered: within one hour of their first appearance on any page
     age_4h: float | None
-    within_1h: float | None  # the same, of the links discoverable
+    within_1h: float | None  # the same, as a share of the links discoverable
     within_4h: float | None
     within_4_cycles: float | None
-    links_per_fetch: float | None  # new links, every one counted once
-    hit_rate: float | None  # of the fetches: those that showed a new link
-    overlap_wasted: float | None  # of the new links shown: those that another page of the same cycle showed as well
-    freshness: float | None  # of the pages: those whose copy is current, mean over the cycles
-    most_of_host: int  # fetches from one host in a cycle
-    mean_of_host: float | None  # fetches from a host in a cycle, where there were any
-    seconds: float  # the policy's own time: choosing and learning
+    links_per_fetch: float | None  # distinct new links
+    hit_rate: float | None  # share of the fetches that showed a new link
+    overlap_wasted: float | None  # share of the new links shown that another page of the same cycle showed as well
+    freshness: float | None  # share of the pages whose copy is current, mean over the cycles
+    most_of_host: int  # maximum number of fetches from one host in a cycle
+    mean_of_host: float | None  # fetches per host and cycle, of the hosts that were fetched from
+    seconds: float  # the policy's own time, for choosing and learning
     seconds_per_cycle: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """Its fields by name."""
         return asdict(self)
 
+    @staticmethod
+    def columns() -> list[pa.Field]:
+        """The fields as columns of a table: names and types."""
+        types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+        return [pa.field(each.name, types[str(each.type).partition(" ")[0]]) for each in fields(ReplaySummary)]
 
-def summarise(run: Replayed) -> Summary:
+
+def summarise(run: Replayed) -> ReplaySummary:
     """The metrics of a run.
 
     References: Pham, Santos and Freire (2018), sections 3 (coverage) and 5.4 (age).
@@ -53,7 +60,7 @@ def summarise(run: Replayed) -> Summary:
     total = {name: sum(row[name] for row in run.rows) for name in _SUMMED}
     n_cycles, found, published = len(run.rows), total["found"], total["published"]
     early = {hours: _n_within(run.rows, hours) for hours in (1.0, 4.0)}
-    return Summary(
+    return ReplaySummary(
         policy=run.policy,
         paper=run.paper,
         budget=run.budget,
@@ -83,7 +90,7 @@ _SUMMED = ("fetches", "answered", "published", "found", "shown_new", "hits", "so
 
 
 def share(part: float, whole: float) -> float | None:
-    """One number of another, if that is any.
+    """A part of a whole; None of nothing.
 
     >>> share(1, 4), share(0, 0)
     (0.25, None)
@@ -92,12 +99,12 @@ def share(part: float, whole: float) -> float | None:
 
 
 def column(rows: Sequence[Row], name: str) -> Floats:
-    """One number of every cycle."""
+    """One number per cycle."""
     return np.array([row[name] for row in rows], np.float64)
 
 
 def coverage_over_time(rows: Sequence[Row]) -> Floats:
-    """After each cycle: the links discovered so far, of those that could have been; NaN before the first one could.
+    """After each cycle the share of the links published so far that was discovered; NaN before the first was published.
 
     >>> coverage_over_time([{"found": 0, "published": 0}, {"found": 1, "published": 4}, {"found": 3, "published": 1}]).tolist()
     [nan, 0.25, 0.8]
@@ -108,7 +115,7 @@ def coverage_over_time(rows: Sequence[Row]) -> Floats:
 
 
 def age_counts(rows: Sequence[Row]) -> Ints:
-    """How many links were discovered within each of `AGE_HOURS`, summed up; the last entry: all."""
+    """How many links were discovered within each of `AGE_HOURS`, cumulative; the last entry counts all."""
     counts = np.array([row["ages"] for row in rows], np.int64).reshape(-1, len(AGE_HOURS) + 1)
     return np.cumsum(counts.sum(axis=0))
 

@@ -1,1 +1,1 @@
-"""Tables, figures and pages of what was found."""
+"""Reports: tables, figures and HTML pages of results, for an operator."""

@@ -8,11 +8,10 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from recrawl.core.arrays import Floats32, Ints
+from recrawl.core.arrays import Floats32
 from recrawl.history import History
-from recrawl.history.summary import MEANINGS
+from recrawl.history.visit_table import times_column
 from recrawl.insight.features import known_before
 from recrawl.insight.features import preset as preset_of
 from recrawl.insight.targets import LINKS, NewLinkCount
@@ -22,37 +21,13 @@ from recrawl.models.saved import check_fits, load
 from recrawl.web.visit import Outcome
 from recrawl.world import panel
 
-VISITS_AT_ONCE = 200_000
 LINKS_AT_ONCE = 2_000_000
 PAGES_AT_ONCE = 50_000
-_STORED = ("content_bytes", "text_bytes", "text_quality", "relevance", "content_type", "title", "note")
 
 
 def visits(history: History) -> Iterator[pa.Table]:
     """One row per visit, ordered by page and time: what it showed and what was new; null where unknown or undefined."""
-    timeline, new = history.timeline, history.novelty
-    internal, external = timeline.n_links()
-    names = np.array([outcome.name.lower() for outcome in Outcome])
-    totals = {meaning: new.total(meaning) for meaning in MEANINGS}
-    for start in range(0, max(timeline.n_visits, 1), VISITS_AT_ONCE):
-        part = slice(start, start + VISITS_AT_ONCE)
-        columns: dict[str, pa.Array] = {
-            "url": history.urls_of(timeline.page[part]),
-            "at": _times(timeline.at[part]),
-            "status": pa.array(timeline.status[part]),
-            "outcome": pa.array(names[timeline.outcome[part]]),
-            "n_links": _counts(np.where(internal[part] < 0, -1, internal[part] + external[part])),
-            "n_internal": _counts(internal[part]),
-            "n_external": _counts(external[part]),
-        }
-        for meaning in MEANINGS:
-            columns[f"n_new_{meaning}"] = _counts(totals[meaning][part])
-            for side in ("internal", "external"):
-                columns[f"n_new_{meaning}_{side}"] = _counts(getattr(new, f"{meaning}_{side}")[part])
-        changed = timeline.text_changed[part]
-        columns["text_changed"] = pa.array(changed > 0, mask=changed < 0)
-        stored = timeline.rows.slice(start, VISITS_AT_ONCE)
-        yield pa.table(columns | {name: stored[name] for name in _STORED})
+    return history.visits().parts()
 
 
 def links(history: History) -> Iterator[pa.Table]:
@@ -70,7 +45,7 @@ def links(history: History) -> Iterator[pa.Table]:
         yield pa.table(
             {
                 "url": history.urls_of(timeline.page[chosen]).take(pa.array(np.repeat(np.arange(len(chosen)), n))),
-                "at": _times(np.repeat(timeline.at[chosen], n)),
+                "at": times_column(np.repeat(timeline.at[chosen], n)),
                 "link": history.urls_of(ids),
                 "internal": pa.array(within < np.repeat(sets.n_internal[of_set], n)),
             }
@@ -86,7 +61,7 @@ def panel_rows(
         columns = {
             "url": built.url,
             "round": pa.array(np.full(len(built.page), r, np.int32)),
-            "round_end": _times(np.full(len(built.page), built.rounds[r].astype(np.int64))),
+            "round_end": times_column(np.full(len(built.page), built.rounds[r].astype(np.int64))),
             "at": pa.array(built.at[:, r], pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
             "n_new_internal": _numbers(built.n_new_internal[:, r]),
             "n_new_external": _numbers(built.n_new_external[:, r]),
@@ -132,14 +107,6 @@ def predictions(history: History, model: str) -> Iterator[pa.Table]:
                 row[f"low_{name}"], row[f"high_{name}"] = row.pop(f"interval_{name}")
             row["reasons"] = "; ".join(row["reasons"])
         yield pa.Table.from_pylist(part)
-
-
-def _times(at: Ints) -> pa.Array:
-    return pa.array(at, pa.int64()).cast(pa.timestamp("us", "UTC"))
-
-
-def _counts(values: NDArray[np.integer]) -> pa.Array:
-    return pa.array(values.astype(np.int64), mask=values < 0)
 
 
 def _numbers(values: Floats32) -> pa.Array:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-#: The colours of Okabe and Ito (2008), which readers with any kind of colour vision tell apart; without black and yellow,
-#: which a dark and a light page would swallow.
+#: The colours of Okabe and Ito (2008), which readers with any kind of colour vision can distinguish; without black and
+#: yellow, which are hardly visible on a dark and on a light page.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6c5fc7")
 BLUE, ORANGE, GREEN = PALETTE[:3]
 GREY, LIGHT_GREY = "#6e7781", "#a9b4c0"
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star", "pentagon", "hexagon2")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "pentagon", "hourglass", "cross", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MAX_MARKS = 12  #: on a curve; on a long one they are spread out
 GRID = "rgba(128,128,128,0.22)"

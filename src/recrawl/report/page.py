@@ -134,7 +134,7 @@ def _table(table: Table) -> str:
     if not table.rows:
         return f'<div class="table">{title}{note}</div>'
     kinds = _kinds(table)
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(table.header, kinds, strict=True))
+    head = "".join(f"<th{kind}>{_unbroken(name)}</th>" for name, kind in zip(table.header, kinds, strict=True))
     rows = (
         "".join(
             f"<td{kind}>{_bold(escape(cell), (i, j) in table.bold)}</td>"
@@ -147,6 +147,11 @@ def _table(table: Table) -> str:
         f'<div class="table">{title}<p class="hint">Scroll sideways for more columns →</p>'
         f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}</div>'
     )
+
+
+def _unbroken(name: str) -> str:
+    """A heading that wraps between words only: browsers would also break it at hyphens."""
+    return " ".join(f"<span>{escape(word)}</span>" if "-" in word else escape(word) for word in name.split(" "))
 
 
 def _heading(title: str) -> str:

@@ -17,7 +17,7 @@ STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --back: #ffffff;
   --band: rgba(110,119,129,.08); --panel: #f6f8fa; --link: #0969da; --shadow: rgba(31,35,40,.28); }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --line: #3d444d; --back: #0d1117;
-  --band: rgba(145,152,161,.10); --panel: #151b23; --link: #4493f8; --shadow: rgba(0,0,0,.9); } }
+  --band: rgba(145,152,161,.10); --panel: #151b23; --link: #4493f8; --shadow: rgba(145,152,161,.55); } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--ink); font: 16px/1.55 system-ui, -apple-system, "Segoe UI",
   Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -29,7 +29,7 @@ section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.
 section > p { color: var(--soft); margin: .4rem 0; max-width: 46rem; }
 main > ul { padding-left: 1.2rem; max-width: 46rem; } main > ul li { margin: .35rem 0; }
 nav { background: var(--panel); border-radius: 8px; padding: 1rem 1.2rem; margin-top: 1.5rem; }
-nav h2 { font-size: 1rem; } nav ol { margin: 0; padding-left: 1.4rem; columns: 18rem; }
+nav h2 { font-size: 1rem; } nav ol { margin: 0; padding-left: 1.4rem; columns: 18rem; column-gap: 2.5rem; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 .missing { border: 1px solid var(--line); border-left: 4px solid #d55e00; padding: .6rem .9rem; }
 .figure { margin: 1.4rem 0; width: 100%; overflow: hidden; }
@@ -40,7 +40,7 @@ a { color: var(--link); text-decoration: none; } a:hover { text-decoration: unde
 .more > .scroll { box-shadow: inset -14px 0 12px -10px var(--shadow); }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; min-width: 50%; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-th { border-bottom-width: 2px; vertical-align: bottom; line-height: 1.3; }
+th { border-bottom-width: 2px; vertical-align: bottom; line-height: 1.3; } th span { white-space: nowrap; }
 td { white-space: nowrap; } .n { text-align: right; }
 td.long { min-width: 9rem; white-space: normal; overflow-wrap: anywhere; }
 tbody tr:nth-child(even) { background: var(--band); } tr.rule > td { border-bottom: 2px solid var(--line); }

@@ -43,14 +43,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are asked for; the blocks of all others are passed over."""
+    """Which records are read; the blocks of all others are skipped."""
 
     types: frozenset[str]
     limit: int  # bytes of a block
     too_large: str  # the reason that larger ones are counted by
 
     def takes(self, headers: Mapping[str, str]) -> bool:
-        """Whether a record with these headers is asked for."""
+        """Whether a record with these headers is read."""
         return headers.get("warc-type", "").lower() in self.types
 
 
@@ -60,7 +60,7 @@ def looks_like(head: bytes) -> bool:
 
 
 class _Damage(Exception):
-    """A record that is not as it says."""
+    """A record that is not as it declares."""
 
 
 class _BrokenMember(_Damage):
@@ -76,7 +76,7 @@ def records(
 ) -> Iterator[Record | BadRecord]:
     """The records that begin in [start, stop) of a seekable stream, plain or compressed, one or several to a member.
 
-    `on_end` is told where reading ended: at the first record behind `stop`, however far that is.
+    `on_end` is called with the position where reading ended: that of the first record behind `stop`, however far it is.
     """
     size = stream.seek(0, 2)
     stop = size if stop is None else min(stop, size)
@@ -124,12 +124,12 @@ def _plain(stream: BinaryIO, position: int, size: int, wanted: RecordFilter) -> 
     length = _length(headers)
     end = position + header_end + length
     if end > size:
-        raise _Damage(f"a record that is cut off or says to have {length:,} bytes")
+        raise _Damage(f"a record that is cut off, or declares {length:,} bytes")
     stream.seek(end)
     behind = stream.read(16)
     followed = _is_followed(behind)
     if not followed and not behind.startswith(b"\r\n\r\n"):
-        raise _Damage(f"a record that has not the {length:,} bytes it says")
+        raise _Damage(f"a record that does not have the {length:,} bytes it declares")
     if not wanted.takes(headers):
         return None, end
     if length > wanted.limit:
@@ -137,7 +137,7 @@ def _plain(stream: BinaryIO, position: int, size: int, wanted: RecordFilter) -> 
     stream.seek(position + header_end)
     block = stream.read(length)
     if not followed and _WITHIN.search(block):
-        raise _Damage(f"a record that reaches into the next one with the {length:,} bytes it says")
+        raise _Damage(f"a record that reaches into the next one with the {length:,} bytes it declares")
     return Record(position, headers, block), end
 
 
@@ -179,7 +179,7 @@ def _length(headers: Mapping[str, str]) -> int:
 
 
 class _Member:
-    """The bytes of one gzip member or zstd frame, uncompressed as far as they are asked for."""
+    """The bytes of one gzip member or zstd frame, decompressed as far as needed."""
 
     def __init__(self, stream: BinaryIO, position: int, dictionary: zstandard.ZstdCompressionDict | None) -> None:
         self.position = position
@@ -206,7 +206,7 @@ class _Member:
                 raise _BrokenMember(f"broken compression ({error})") from None
 
     def fill_across(self, n: int) -> None:
-        """Have `n` bytes in the buffer, also from members that go on with what this one began: some writers part them so."""
+        """Have `n` bytes in the buffer, also from members that go on with what this one began: some writers split records so."""
         self.fill(n)
         while len(self.buffer) < n and self._goes_on():
             self._start(self._read_to - self._unused)
@@ -222,14 +222,14 @@ class _Member:
         return bool(begins) and not _OPENS.match(begins)
 
     def end(self) -> int:
-        """Where the member ends in the file; what is left of it is passed over."""
+        """Where the member ends in the file; what is left of it is skipped."""
         while not self.ended:
             self.buffer.clear()
             self.fill(1)
         return self._read_to - self._unused
 
     def drop(self, n: int) -> bool:
-        """Pass over `n` bytes without holding them; False if the member ends before."""
+        """Skip `n` bytes without holding them; False if the member ends before."""
         while n > 0:
             self.fill(min(n, _SCAN))
             if not self.buffer:
@@ -282,7 +282,7 @@ def _of_member(member: _Member, wanted: RecordFilter) -> Iterator[Record | BadRe
         if not member.buffer:
             continue
         try:
-            found = _next_in(member, wanted)
+            record = _next_in(member, wanted)
         except _BrokenMember:
             raise
         except _Damage as damage:
@@ -290,8 +290,8 @@ def _of_member(member: _Member, wanted: RecordFilter) -> Iterator[Record | BadRe
             if not _find_in(member):
                 return
             continue
-        if found is not None:
-            yield found
+        if record is not None:
+            yield record
 
 
 def _next_in(member: _Member, wanted: RecordFilter) -> Record | BadRecord | None:
@@ -303,7 +303,7 @@ def _next_in(member: _Member, wanted: RecordFilter) -> Record | BadRecord | None
     length = _length(headers)
     if length > wanted.limit:
         if not member.drop(header_end + length):
-            raise _Damage(f"a record that says to have {length:,} bytes")
+            raise _Damage(f"a record that declares {length:,} bytes")
         return (
             BadRecord(wanted.too_large, f"{length:,} bytes at byte {member.position:,}")
             if wanted.takes(headers)
@@ -311,9 +311,9 @@ def _next_in(member: _Member, wanted: RecordFilter) -> Record | BadRecord | None
         )
     end = header_end + length
     member.fill_across(end)
-    member.fill(end + 16)  # looking further brings the checksum at the end of the member to bear
+    member.fill(end + 16)  # reading further checks the checksum at the end of the member
     if len(member.buffer) < end or not _is_followed(bytes(member.buffer[end : end + 16])):
-        raise _Damage(f"a record that has not the {length:,} bytes it says")
+        raise _Damage(f"a record that does not have the {length:,} bytes it declares")
     block = bytes(member.buffer[header_end:end])
     del member.buffer[:end]
     return Record(member.position, headers, block) if wanted.takes(headers) else None
@@ -322,9 +322,9 @@ def _next_in(member: _Member, wanted: RecordFilter) -> Record | BadRecord | None
 def _find_in(member: _Member) -> bool:
     """Go to the next record inside the same member, if there is one."""
     while True:
-        found = _LINE.search(member.buffer, 1)
-        if found:
-            del member.buffer[: found.start()]
+        match = _LINE.search(member.buffer, 1)
+        if match:
+            del member.buffer[: match.start()]
             return True
         del member.buffer[:-16]
         n = len(member.buffer)
@@ -342,8 +342,8 @@ def next_record(stream: BinaryIO, start: int) -> int | None:
     while True:
         stream.seek(position)
         block = stream.read(_SCAN)
-        for found in _CANDIDATE.finditer(block):
-            at = position + found.start()
+        for candidate in _CANDIDATE.finditer(block):
+            at = position + candidate.start()
             if _opens_record(stream, at):
                 return at
         if len(block) < _SCAN:

@@ -1,9 +1,9 @@
-"""The table of the LBLA authors (Dang et al. 2022): one row a page, its ten weekly crawls side by side in columns.
+"""The table of Dang et al. (2022), "Look back, look around": one row per page, its ten weekly crawls side by side in columns.
 
 ``<name>`` is the last crawl, ``<name>-1`` to ``<name>-8`` the crawls before it. The links themselves were not published, only how
-many there were and how many were new since the crawl before. Stand-ins take their place: as many as were counted, as many of them
+many there were and how many were new since the crawl before. Placeholders replace them: as many as were counted, as many of them
 new as were counted, so that everything built on "new since the previous visit" gives the authors' numbers. "Never before on the
-page" and "anywhere" cannot be known from this table; with stand-ins they equal "new since the previous visit".
+page" and "anywhere" cannot be known from this table; with placeholders they equal "new since the previous visit".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CRAWLS = tuple(
     for month, day in ((7, 13), (7, 21), (7, 28), (8, 7), (8, 11), (8, 18), (8, 27), (9, 1), (9, 7), (9, 14))
 )
 DIMENSIONS = 192
-MAX_LINKS = 1_000_000  #: of a page; more are no count but an error
+MAX_LINKS = 1_000_000  #: of a page; a larger count is an error
 _COUNTS = ("numInternalOutLinks", "numExternalOutLinks", "diffInternalOutLinks", "diffExternalOutLinks")
 
 
@@ -78,8 +78,8 @@ def _page(row: dict[str, str], lags: list[int]) -> Iterator[Visit | BadRecord]:
 
 def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
     url = canonical(row["url"], keep_tracking=True)
-    internal = StandIns(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-")
-    external = StandIns(f"https://stand-in.invalid/{page_id(url):x}-")
+    internal = Placeholders(f"{origin(url)}/recrawl-stand-in/{page_id(url):x}-")
+    external = Placeholders(f"https://stand-in.invalid/{page_id(url):x}-")
     for lag in lags:
 
         def cell(name: str, lag: int = lag) -> str:
@@ -104,10 +104,10 @@ def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
         )
 
 
-class StandIns:
+class Placeholders:
     """Made-up links of one page that come and go by the numbers.
 
-    >>> links = StandIns("https://e.org/")
+    >>> links = Placeholders("https://e.org/")
     >>> links.next(2, 2), links.next(2, 1)
     (['https://e.org/0', 'https://e.org/1'], ['https://e.org/1', 'https://e.org/2'])
     """

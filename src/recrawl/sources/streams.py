@@ -1,4 +1,4 @@
-"""Inputs of any kind as byte streams: files, pipes, standard input; gzip and zstd seen through."""
+"""Inputs of any kind as byte streams: files, pipes, standard input; gzip and zstd are decompressed on the fly."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import zstandard
 
 from recrawl.errors import BadSource
 
-HEAD = 256 << 10  #: bytes that are looked at to tell the kind of an input; more than the largest block of zstd
+HEAD = 256 << 10  #: bytes from which the format of an input is detected; more than the largest block of zstd
 BLOCK = 8 << 20  #: bytes of lines handed on at a time
-MAX_LINE = 256 << 20  #: a longer line is no record
+MAX_LINE = 256 << 20  #: a longer line is not a record
 MAX_WINDOW = 1 << 27  #: the most memory that a zstd stream may ask for
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _FEED = {_GZIP: 4096, _ZSTD: 512}  # bytes unpacked at a time: little, since zstd has no limit on what one call returns
@@ -82,12 +82,12 @@ def plain(head: bytes) -> bytes:
     try:
         if head.startswith(_GZIP):
             member = zlib.decompressobj(31)
-            found = member.decompress(head, HEAD)
-            return found if found or member.eof else head
+            data = member.decompress(head, HEAD)
+            return data if data or member.eof else head
         if head.startswith(_ZSTD):
             return zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(head).read(HEAD) or head
     except (zlib.error, zstandard.ZstdError):
-        pass  # whoever reads on will meet the damage and name it
+        pass  # reading on will meet the damage and name it
     return head
 
 

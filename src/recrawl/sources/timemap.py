@@ -1,7 +1,7 @@
 """TimeMaps (RFC 7089): lists of an archive's copies of one page → visits without links.
 
 Link format, and the JSON of archives: rows below a header row (Wayback), one object (Time Travel, MemGator), or one
-object a line.
+object per line.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _all(stream: BinaryIO, limit: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One copy as the map tells of it, nothing checked yet."""
+    """One copy as the map lists it, nothing checked yet."""
 
     original: Any
     at: Any  # 14 digits, RFC 1123 or ISO 8601
@@ -223,21 +223,21 @@ def _of_object(document: Mapping[str, Any]) -> Iterator[_Entry | BadRecord]:
     mementos, original = document.get("mementos") or {}, document.get("original_uri")
     seen: set[Any] = set()
     for name in ("list", "first", "prev", "next", "last"):
-        found = mementos.get(name) if isinstance(mementos, dict) else None
-        for record in found if isinstance(found, list) else [found] if found else []:
+        listed = mementos.get(name) if isinstance(mementos, dict) else None
+        for record in listed if isinstance(listed, list) else [listed] if listed else []:
             entry = _of_record(record, original)
-            told = repr(record)
-            if told not in seen:  # the first and the last are told of twice
+            key = repr(record)
+            if key not in seen:  # the first and the last are listed twice
                 yield entry
-            seen.add(told)
+            seen.add(key)
     yield from _further_pages(document)
 
 
 def _further_pages(document: Mapping[str, Any]) -> Iterator[BadRecord]:
     index, pages = document.get("timemap_index"), document.get("pages")
-    found = list(index) if isinstance(index, list) else []
-    found += pages.values() if isinstance(pages, dict) else []
-    for page in found:
+    listed = list(index) if isinstance(index, list) else []
+    listed += pages.values() if isinstance(pages, dict) else []
+    for page in listed:
         uri = page.get("uri") if isinstance(page, dict) else page
         yield BadRecord(MORE, str(uri)[:2000])
 
@@ -257,7 +257,7 @@ def _of_record(record: Any, original: Any) -> _Entry | BadRecord:
 
 
 def _of_lines(data: bytes) -> Iterator[_Entry | BadRecord]:
-    """One object a line, with or without its time in front; lines with ``!`` are about the map itself."""
+    """One object per line, with or without its time in front; lines with ``!`` are about the map itself."""
     original: Any = None
     for line in data.splitlines():
         if line.startswith(b"!id"):
@@ -279,10 +279,10 @@ def _of_line(line: bytes, original: Any) -> _Entry | BadRecord:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(text)
+        value = orjson.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 # Values

@@ -49,7 +49,7 @@ class Wacz(Source):
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, into: BinaryIO) -> str | None:
-    """Copy an entry as far as it can be read; what kept the rest from being read, if anything did."""
+    """Copy an entry as far as it can be read; why the rest could not be read, if there is one."""
     try:
         with archive.open(entry) as packed:
             while part := packed.read(_PART):
@@ -64,7 +64,7 @@ def _is_warc(name: str) -> bool:
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str | None:
-    # Entries are never written under their own names, so a path that climbs out harms nobody; it is still no honest WACZ.
+    # Entries are never written under their own names, so a path that climbs out does no harm; but an honest WACZ has none.
     if ".." in entry.filename.split("/") or entry.filename.startswith("/"):
         return "WACZ entry with a path that climbs out"
     if entry.file_size > MAX_RATIO * max(entry.compress_size, 1 << 16):

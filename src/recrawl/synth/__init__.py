@@ -1,7 +1,7 @@
-"""A made-up living web with the statistics of the papers, of any size; equal settings make equal webs.
+"""A made-up web with the statistics of the papers, of any size; equal settings make equal webs.
 
-`batches` writes it straight into a history, `visits` and `html_pages` give the same web as records, `write_jsonl` and
-`write_warc` as files. `behaviour` explains the model.
+`batches` makes rows for a history, `visits` and `html_pages` give the same web as records, `write_jsonl` and `write_warc` as files.
+`behaviour` explains the model; `living` serves such a web over HTTP.
 """
 
 from recrawl.synth.records import html_pages, visits

@@ -20,7 +20,7 @@ _PURPOSE_SLUG, _PURPOSE_STYLE, _PURPOSE_HOST, _PURPOSE_PREFIX = range(1, 5)
 
 
 class Addresses:
-    """The URL of every link number, and the ids of those asked for so far."""
+    """The URL of every link number, and the ids of those that were needed so far."""
 
     def __init__(self, web: Web, links: LinkSchedule) -> None:
         self.web, self.numbers = web, links.numbers
@@ -34,9 +34,9 @@ class Addresses:
 
     def ids(self, wanted: Ints) -> tuple[Ints, pa.Table]:
         """The id of each number, and the rows of the history's `urls` table that were not handed out before."""
-        asked = np.zeros(self.numbers.end, np.bool_)
-        asked[wanted] = True
-        new = np.flatnonzero(asked & ~self._known)
+        is_wanted = np.zeros(self.numbers.end, np.bool_)
+        is_wanted[wanted] = True
+        new = np.flatnonzero(is_wanted & ~self._known)
         urls = self.urls(new)
         self._ids[new] = hash64_strings(urls)
         self._known[new] = True

@@ -2,7 +2,7 @@
 
 Every page has two numbers per kind of link (internal, external): the probability q of gaining links in a week, and
 the number m it gains in a week in which it gains any. q is 0 for a fixed share of the pages and Beta-distributed
-(U-shaped) for the others, so many pages never change and many always do; m follows a stretched exponential. Which
+(U-shaped) for the others: many pages never change and many always do; m follows a stretched exponential. Which
 page gets which quantile is decided by a hidden normal number, shared by the pages of a topic and of a section (a
 Gaussian copula over ranks), so related pages behave alike while the distribution over all pages is the same for every
 seed. A week's count is 0 with probability 1 − q, else 1 + Poisson(m·g − 1) with g log-normal with mean 1: mostly
@@ -10,7 +10,7 @@ steady pages, and some with bursts.
 
 For rounds that are not a week apart, τ (the time since the last round in weeks, stretched by the rhythm of hours and
 weekdays) thins both: q(τ) = 1 − (1 − q)^τ, and m(τ) such that the mean stays q·m·τ. A page's text changes on most
-rounds that bring links, and on others with a probability of its own. Pages die, visits fail and servers answer 304 at
+rounds that bring links, and on others with a probability of its own. Pages die, visits fail and servers respond with 304 at
 the rates of the settings.
 
 References: Dang et al. (2022), Look back, look around, section 4, Table 2, Figures 3 to 6.
@@ -36,10 +36,10 @@ _EXTERNAL_FOLLOWS_INTERNAL = 0.35
 _TEXT_FOLLOWS_LINKS = 0.7  # probability that a text changes in a round with new links
 _TEXT_FOLLOWS_REGULARITY = 0.3
 _NEVER_TEXT, _ALWAYS_TEXT = 0.4, 0.12  # shares of pages whose text changes only with the links, or in every round
-_REGULAR_LIMIT = 0.9995  # a probability of 1 would be infinitely many occasions a week
+_REGULAR_LIMIT = 0.9995  # a probability of 1 would mean infinitely many occasions per week
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Behaviour:
     """What happens on every page in every round; all arrays are [page, round]. Nothing is new in the first round."""
 
@@ -57,7 +57,7 @@ class Behaviour:
 
 
 def simulate(web: Web) -> Behaviour:
-    """Let the web live for all rounds of its settings."""
+    """What happens on the web in all rounds of its settings."""
     settings, rng = web.settings, stream(web.settings.seed, "behaviour")
     weeks = elapsed_weeks(web, rng)
     regular = latent(web, rng) + liveliness(web)
@@ -72,7 +72,14 @@ def simulate(web: Web) -> Behaviour:
     has_validators = rng.random(web.n_pages) < settings.validator_rate
     still = ~text_changed & (n_internal == 0) & (n_external == 0) & ~pruned
     status = _statuses(settings, still & has_validators[:, None], weeks, rng)
-    return Behaviour(n_internal, n_external, pruned, text_changed, status, has_validators)
+    return Behaviour(
+        n_internal=n_internal,
+        n_external=n_external,
+        pruned=pruned,
+        text_changed=text_changed,
+        status=status,
+        has_validators=has_validators,
+    )
 
 
 def link_counts(activity: Activity, regular: Floats, large: Floats, weeks: Floats, rng: np.random.Generator) -> Ints32:
@@ -106,7 +113,7 @@ def _correlated(first: Floats, second: Floats, correlation: float) -> Floats:
 
 
 def _thinned(weekly: Floats, weeks: Floats) -> Floats:
-    """The probability of at least one event in so many weeks."""
+    """The probability of at least one event in these weeks."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(weekly, _REGULAR_LIMIT)) * weeks))
 
 

@@ -1,8 +1,8 @@
 """Where new links come from: feeds of numbered items, from which the pages of a group show the latest ones.
 
 A group (the pages of a section, or all pages of a topic for external links) publishes a number of items in every round;
-each of its pages takes as many of them as it gains, so the same item appears on several pages. A page shows the last
-`length` items it took: new ones come in, old ones go out.
+each of its pages takes as many of them as it gains links, so the same item appears on several pages. A page shows the
+last `length` items that it took.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recrawl.core.arrays import Floats, Ints, Ints32
 ENDLESS = np.int64(1) << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ItemFeed:
     """Which items each page took in each round; items are numbered group after group."""
 
@@ -26,13 +26,13 @@ class ItemFeed:
     first: Ints  # [page, round] first item taken, counted from the group's start
     length: Ints  # [page] items shown
     stock: Ints  # [page] items of the group before the first round; the page shows the last `length` of them
-    period: Ints  # [page] after so many items the first come back
+    period: Ints  # [page] after this many items the first ones come back
 
 
 def make_feed(
-    taken: Ints32, group: Ints, length: Ints, rotating: Ints, sharing: float, rng: np.random.Generator
+    taken: Ints32, group: Ints, length: Ints, *, rotating: Ints, sharing: float, rng: np.random.Generator
 ) -> ItemFeed:
-    """A feed from which every page takes what it is said to gain; each page in `rotating` gets a group of its own."""
+    """A feed from which every page takes the links that it gains; each page in `rotating` gets a group of its own."""
     group = group.copy()
     group[rotating] = group.max() + 1 + np.arange(len(rotating))
     group = np.unique(group, return_inverse=True)[1]
@@ -51,7 +51,15 @@ def make_feed(
     period[rotating] = 2 * length[rotating] + taken[rotating].max(axis=1) + 1
     sizes = stock + published.sum(axis=1)
     sizes[group[rotating]] = np.minimum(sizes[group[rotating]], period[rotating])
-    return ItemFeed(np.r_[0, np.cumsum(sizes)], group, taken, first, length, stock[group], period)
+    return ItemFeed(
+        group_start=np.r_[0, np.cumsum(sizes)],
+        group=group,
+        taken=taken,
+        first=first,
+        length=length,
+        stock=stock[group],
+        period=period,
+    )
 
 
 def list_lengths(taken: Ints32, rng: np.random.Generator) -> Ints:

@@ -25,7 +25,7 @@ _LINKS_TO_RELATED, _LINKS_TO_ANY, _LINKS_TO_TWIN = 0.6, 0.15, 0.02  # of fixed e
 
 @dataclass(frozen=True)
 class LinkSchedule:
-    """All link lists, in a form from which any of them is quickly written down."""
+    """Which links every page shows in every round, in a form from which any list is quickly written."""
 
     numbers: Numbers
     internal: ItemFeed
@@ -57,13 +57,13 @@ class LinkSchedule:
 
 
 def make_links(web: Web, behaviour: Behaviour) -> LinkSchedule:
-    """Lists that gain exactly the links the behaviour says, with the settings' mean length and external share."""
+    """Lists that gain exactly the links of the behaviour, with the settings' mean length and external share."""
     settings, rng = web.settings, stream(web.settings.seed, "links")
     rotating = np.flatnonzero(rng.random(web.n_pages) < settings.rotating_rate)
     growing = rng.random(web.n_pages) < settings.growing_rate
     growing[rotating] = False
     feeds = [
-        make_feed(taken, group, list_lengths(taken, rng), mine, settings.sharing, rng)
+        make_feed(taken, group, list_lengths(taken, rng), rotating=mine, sharing=settings.sharing, rng=rng)
         for taken, group, mine in (
             (behaviour.n_internal, web.section, rotating),
             (behaviour.n_external, web.topic, np.empty(0, np.int64)),
@@ -113,7 +113,7 @@ def _fixed_external(web: Web, numbers: Numbers, wanted: Ints, rng: np.random.Gen
     inside = np.flatnonzero(target < web.n_pages)
     own = inside[web.site[target[inside]] == web.site[page[inside]]]
     target[own] = outside[own]
-    pairs = np.unique(page * numbers.end + target)  # each link once a page
+    pairs = np.unique(page * numbers.end + target)  # each link once per page
     return pairs % numbers.end, np.searchsorted(pairs // numbers.end, np.arange(web.n_pages + 1))
 
 

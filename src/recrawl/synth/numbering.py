@@ -10,11 +10,11 @@ from recrawl.core.arrays import Ints
 from recrawl.synth.web import Web
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Numbers:
     """Where each kind of link begins. Pages come first, under their own numbers.
 
-    A site's pool is what its pages link to without change: its visited pages, then further pages nobody visits.
+    A site's pool holds what its pages always link to: its visited pages, then further pages that are not visited.
     """
 
     site: Ints  # [page]
@@ -39,5 +39,13 @@ class Numbers:
         outside = twin + web.n_sites
         end = outside + web.n_hosts - web.n_sites
         return cls(
-            web.site, web.site_start, extra_start, n_pages + extras, internal_feed, external_feed, twin, outside, end
+            site=web.site,
+            site_start=web.site_start,
+            extra_start=extra_start,
+            pool_size=n_pages + extras,
+            internal_feed=internal_feed,
+            external_feed=external_feed,
+            twin=twin,
+            outside=outside,
+            end=end,
         )

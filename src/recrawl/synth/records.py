@@ -73,7 +73,7 @@ def _visits(world: SynthWorld, page: Ints, number: Ints) -> Iterator[Visit]:
 
 
 def _copies(world: SynthWorld, page: Ints, number: Ints) -> Iterator[dict[str, Any]]:
-    """What a copy of the page tells, for every row."""
+    """What a copy of the page shows, for every row."""
     texts, version = world.texts, world.version[page, number]
     links, starts, _ = world.links.lists(page, number)
     urls = world.addresses.urls(links).to_pylist()
@@ -92,8 +92,8 @@ def _copies(world: SynthWorld, page: Ints, number: Ints) -> Iterator[dict[str, A
     if world.settings.vectors:
         columns["vector"] = texts.vectors(page, version).tolist()
     for i in range(len(page)):
-        told = {name: values[i] for name, values in columns.items()}
-        yield told | {"links": urls[starts[i] : starts[i + 1]], "content_type": CONTENT_TYPE}
+        copy = {name: values[i] for name, values in columns.items()}
+        yield copy | {"links": urls[starts[i] : starts[i + 1]], "content_type": CONTENT_TYPE}
 
 
 def _term_counts(world: SynthWorld, page: Ints, number: Ints) -> Iterator[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Time as the made-up web feels it: nights and weekends are slow, and every site lives in its own time zone."""
+"""Rhythms of the made-up web: nights and weekends are slow, and every site has its own time zone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hourly_profile() -> Floats:
 
 
 def elapsed_weeks(web: Web, rng: np.random.Generator) -> Floats:
-    """[page, round]: weeks since the round before as felt by the page, 0 in the first round."""
+    """[page, round]: weeks since the round before, weighted by activity; 0 in the first round."""
     settings = web.settings
     common = np.exp(settings.weekly_variation * rng.standard_normal(settings.rounds))
     common /= common[1:].mean() if settings.rounds > 1 else 1  # rounds differ, webs do not

@@ -1,4 +1,4 @@
-"""What a made-up web is made from: every number that shapes it, with its default."""
+"""The settings of a made-up web: every number that shapes it, with its default."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ WEEK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Activity:
-    """How pages gain links of one kind, per week; `SynthSettings` has those fitted to LBLA's Table 2 and Figures 3 to 6."""
+    """How pages gain links of one kind, per week; those of `SynthSettings` are fitted to data.
+
+    References: Dang et al. (2022), "Look back, look around", Table 2 and Figures 3 to 6.
+    """
 
     never_rate: float  # share of pages that can never gain such a link
     regularity: tuple[float, float]  # the others gain some in a week with probability Beta(a, b)
@@ -41,7 +44,7 @@ class SynthSettings:
     death_rate: float = 0.001  # share of pages that die in a week: 404, or 410 for one in five
     failure_rate: float = 0.005  # share of visits that fail: 503, 500, or no answer at all (0)
     validator_rate: float = 0.3  # share of pages sent with ETag and Last-Modified
-    not_modified_rate: float = 0.2  # share of their unchanged visits that are answered 304
+    not_modified_rate: float = 0.2  # share of their unchanged visits with the response 304
     crawl_rate: float = 0.1  # share of the time between rounds that a round's visits take
 
     pages_per_site: float = 6.0  # mean; the sizes are heavy-tailed
@@ -50,7 +53,7 @@ class SynthSettings:
     topic_loyalty: float = 0.7  # probability that a section has its site's topic
 
     topic_weight: float = 0.5  # share of a page's activity that its topic decides
-    section_weight: float = 0.25  # ... and its section; the rest is its own
+    section_weight: float = 0.25  # share that its section decides; the rest is its own
     weekly_variation: float = 0.06  # spread (log) of the whole web's activity from round to round
 
     links_per_page: float = 30.0  # mean number of outlinks

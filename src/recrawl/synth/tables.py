@@ -20,7 +20,7 @@ VISITS_AT_ONCE = 200_000  #: visits of a batch, about; bounds the memory
 
 
 def batches(settings: SynthSettings, progress: Callable[[int, int], None] | None = None) -> Iterator[Batch]:
-    """The made-up web, ready for `History.append`; `progress` is told the visits made so far and in all.
+    """The made-up web, ready for `History.append`; `progress` is called with the number of visits made so far and in all.
 
     >>> [batch["visits"].num_rows for batch in batches(SynthSettings(pages=20, rounds=3))]
     [60]
@@ -109,7 +109,7 @@ def _new_terms(world: SynthWorld, used: Ints, known: Flags) -> pa.Table:
 def _visits(
     world: SynthWorld, page: Ints, number: Ints, seen: Ints, links: Ints, n_links: Ints, terms: Ints | None
 ) -> pa.Table:
-    """One row a visit; what only a copy of the page tells is null where none was seen."""
+    """One row per visit; what only a copy of the page shows is null where none was seen."""
     texts, n_rows = world.texts, len(page)
     ids = world.addresses.ids(page)[0]
     at, status = world.at[page, number], world.behaviour.status[page, number]

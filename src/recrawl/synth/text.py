@@ -1,4 +1,4 @@
-"""What the pages say: words by topic, semantic vectors, titles and sizes; any version of any page, in any order.
+"""The texts of the pages: words by topic, semantic vectors, titles and sizes; any version of any page, in any order.
 
 A text is drawn from three Zipf-distributed vocabularies: common words, those of the topic's field, and those of the
 topic. A new version replaces a part of the words, a small one on some pages and a large one on others.
@@ -20,7 +20,7 @@ from recrawl.synth.chance import scatter, stream
 from recrawl.synth.web import Web
 from recrawl.synth.words import vocabulary
 
-DIMENSIONS = 192  # of a semantic vector (LBLA section 5.2)
+DIMENSIONS = 192  # of a semantic vector (Dang et al. 2022, section 5.2)
 _COMMON, _TOPICAL = 1_000, 400  # words of a vocabulary
 _DRAWS = 4096  # resolution of the Zipf tables
 _FIELD_WEIGHT, _TOPIC_WEIGHT, _SECTION_WEIGHT, _PAGE_WEIGHT, _VERSION_WEIGHT = 0.45, 0.75, 0.35, 0.35, 0.1

@@ -13,22 +13,22 @@ from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.synth.chance import stream
 from recrawl.synth.settings import SynthSettings
 
-#: Share of pages per top-level domain: .com and the order of the others as in LBLA section 3 and Figure 2.
+#: Share of pages per top-level domain: .com and the order of the others as in Dang et al. (2022), section 3 and Figure 2.
 TOP_LEVEL_DOMAINS = {
     "com": 0.468, "org": 0.125, "net": 0.068, "edu": 0.055, "gov": 0.045, "de": 0.036, "co.uk": 0.035, "fr": 0.033,
     "ru": 0.015, "it": 0.015, "nl": 0.014, "info": 0.012, "eu": 0.011, "ca": 0.01, "es": 0.009, "ch": 0.009,
     "com.au": 0.008, "be": 0.008, "pl": 0.007, "io": 0.007,
 }  # fmt: skip
-#: How much livelier (in standard deviations) pages of a domain are; .edu changes less than .com (LBLA section 9.1).
+#: How much more (in standard deviations) pages of a domain change; .edu changes less than .com (section 9.1).
 _LIVELINESS = {"com": 0.1, "net": 0.1, "edu": -0.3, "gov": -0.3}
-_FRONT_PAGE, _SECTION_PAGE = 0.8, 0.4  # pages near the root change more (LBLA section 9.1)
+_FRONT_PAGE, _SECTION_PAGE = 0.8, 0.4  # pages near the root change more (section 9.1)
 PAGES_PER_OUTSIDE_HOST = 20  # hosts that are linked to but never visited
 TOPICS_PER_FIELD = 12
 
 
 @dataclass(frozen=True)
 class Web:
-    """Who belongs where; struct of arrays."""
+    """Which page belongs to which site, section and topic; struct of arrays."""
 
     settings: SynthSettings
     site_start: Ints  # [site + 1] first page of each site
@@ -117,7 +117,7 @@ def _domains(n_pages: Ints, rng: np.random.Generator) -> Ints:
 
 
 def latent(web: Web, rng: np.random.Generator) -> Floats:
-    """One hidden normal number per page, in part that of its topic and of its section: pages alike act alike."""
+    """One hidden normal number per page, in part that of its topic and of its section: similar pages behave similarly."""
     settings = web.settings
     own_weight = 1 - settings.topic_weight - settings.section_weight
     return np.asarray(

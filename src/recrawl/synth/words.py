@@ -13,7 +13,7 @@ _STEP = 1_234_577  # a prime, so that neighbouring numbers get unlike words
 
 
 def words(numbers: Ints, syllables: int) -> pa.Array:
-    """The word of so many syllables for each number below 70 to that power.
+    """The word with this number of syllables for each number below 70 to that power.
 
     >>> words(np.array([0, 1, 2]), 3)[1].as_py()
     'tizepe'

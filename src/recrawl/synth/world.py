@@ -1,4 +1,4 @@
-"""The made-up web with everything that happens on it; the tables and the records are two ways to write it down."""
+"""The made-up web with everything that happens on it; `tables` and `records` are two ways to write it down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAST_MODIFIED_LAG = 600  # seconds between a page's change and our seeing it, a
 
 
 class SynthWorld:
-    """All that can be asked about a visit, given as (page, round) in arrays.
+    """What every visit shows, given as (page, round) in arrays.
 
     >>> world = SynthWorld(SynthSettings(pages=10, rounds=3))
     >>> world.at.shape, bool((np.diff(world.at) > 0).all())

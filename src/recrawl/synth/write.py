@@ -33,16 +33,16 @@ def write_jsonl(settings: SynthSettings, stream: BinaryIO) -> int:
     n_visits = 0
     for visit in visits(settings):
         record = {field.name: getattr(visit, field.name) for field in fields(visit)}
-        told = {name: value for name, value in record.items() if value is not None and value is not False}
-        stream.write(orjson.dumps(told) + b"\n")
+        known = {name: value for name, value in record.items() if value is not None and value is not False}
+        stream.write(orjson.dumps(known) + b"\n")
         n_visits += 1
     return n_visits
 
 
 def write_warc(settings: SynthSettings, path: str | Path) -> int:
-    """Write the visits as a WARC file, one gzip member a record if the name ends in ``.gz``, and return how many.
+    """Write the visits as a WARC file, one gzip member per record if the name ends in ``.gz``, and return how many.
 
-    A visit without any answer (status 0) leaves no record in a WARC, as with crawlers; a 304 is a revisit record.
+    A visit without a response (status 0) leaves no record in a WARC, as with crawlers; a 304 is a revisit record.
     """
     path = Path(path)
     n_records = 0

@@ -72,7 +72,7 @@ def _html_page(utf8: bytes, content_bytes: int, url: str, redirect: list[str]) -
 
 
 def _base(href: str | None, url: str) -> str:
-    """What relative links are resolved against; a base that is no place on the web is ignored, as browsers do."""
+    """What relative links are resolved against; a base that is not on the web is ignored, as browsers do."""
     url = canonical(url, keep_tracking=True)
     try:
         return canonical(href, url, keep_tracking=True) if href else url
@@ -99,7 +99,7 @@ _REFRESH = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+(?:url\s*=\s*)?+['\"]?+([^'\"]+
 
 @dataclass(slots=True)
 class _Head:
-    """What the head of a page says: the first of each counts. Found with one query, as each costs a walk through the head."""
+    """What the head of a page says: the first of each counts. Read with one query, as each costs a walk through the head."""
 
     base: str | None = None
     title: str | None = None
@@ -107,22 +107,22 @@ class _Head:
 
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> _Head:
-        found, seen = cls(), set()
+        head, seen = cls(), set()
         for node in tree.head.css("base[href],title,meta[http-equiv]") if tree.head is not None else ():
             kind = node.tag
             if kind in seen:
                 continue
             if kind == "title":
-                found.title = " ".join(node.text().split())[:500] or None
+                head.title = " ".join(node.text().split())[:500] or None
             elif kind == "base":
-                found.base = node.attributes.get("href")
+                head.base = node.attributes.get("href")
             elif (node.attributes.get("http-equiv") or "").strip().lower() == "refresh":
                 match = _REFRESH.match(node.attributes.get("content") or "")
-                found.refresh = [match[1].strip()] if match else []
+                head.refresh = [match[1].strip()] if match else []
             else:
                 continue
             seen.add(kind)
-        return found
+        return head
 
 
 # -- charsets ---------------------------------------------------------------------------------------------------------

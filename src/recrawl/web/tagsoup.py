@@ -1,4 +1,4 @@
-"""How much work a page is for the HTML parser, told from its tags: some pages are made to stall whoever reads them."""
+"""How much work a page is for the HTML parser, estimated from its tags: some pages are made to stall their readers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST = max(map(len, _FORMATTING))
 
 
 def is_too_costly(utf8: bytes) -> bool:
-    """Whether the parser would need too long for a page; ordinary pages are told by a quick look."""
+    """Whether the parser would need too long for a page; ordinary pages are recognised by a quick look."""
     n_tags = utf8.count(b"<")
     few_repeats = (
         n_tags < FEW_REPEATS or _n_like_formatting(np.frombuffer(utf8, np.uint8), _LIKE_FORMATTING) < FEW_REPEATS
@@ -48,7 +48,7 @@ def is_too_costly(utf8: bytes) -> bool:
 def _n_like_formatting(  # type: ignore[no-untyped-def]
     utf8, opens
 ):
-    """Tags with attributes that may be formatting ones, told by their first letter and their length."""
+    """Tags with attributes that may be formatting ones, judged by their first letter and their length."""
     n = at = 0
     stop = len(utf8) - 2
     while at < stop:
@@ -116,8 +116,8 @@ def _nesting_work(html: str) -> int:
 
 
 def _behind(html: str, end: str, at: int) -> int:
-    found = html.find(end, at)
-    return len(html) if found < 0 else found + len(end)
+    begin = html.find(end, at)
+    return len(html) if begin < 0 else begin + len(end)
 
 
 def _closes_itself(html: str, at: int) -> bool:

@@ -5,7 +5,7 @@ What counts as a word is written in `recrawl.web.html.term_counts`; this is the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,7 +22,7 @@ MIN_LENGTH = 3  # characters of a word
 _WORD, _DIGIT = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """Distinct words by ascending id; word i is ``utf8[start[i]:end[i]]``. The sketch is of all words, in their order."""
 
@@ -42,20 +42,27 @@ class Terms:
         if len(self.id) <= n:
             return self
         kept = np.sort(np.argsort(-self.count, kind="stable")[:n])
-        return Terms(self.id[kept], self.count[kept], self.utf8, self.start[kept], self.end[kept], self.sketch)
+        return replace(self, id=self.id[kept], count=self.count[kept], start=self.start[kept], end=self.end[kept])
 
 
 def count_terms(text: str) -> Terms:
     """The words of a text.
 
-    >>> found = count_terms("The cat and the hat, 2026")
-    >>> sorted((found.word(i), int(found.count[i])) for i in range(len(found.id)))
+    >>> terms = count_terms("The cat and the hat, 2026")
+    >>> sorted((terms.word(i), int(terms.count[i])) for i in range(len(terms.id)))
     [('and', 1), ('cat', 1), ('hat', 1), ('the', 2)]
     """
     utf8 = text.lower().encode("utf-8", "replace")
-    found, count, start, end, sketch = _count(np.frombuffer(utf8, np.uint8), _classes())
-    order = np.argsort(found)
-    return Terms(found[order], count[order], utf8, start[order], end[order], sketch.view(np.int32))
+    ids, count, start, end, sketch = _count(np.frombuffer(utf8, np.uint8), _classes())
+    order = np.argsort(ids)
+    return Terms(
+        id=ids[order],
+        count=count[order],
+        utf8=utf8,
+        start=start[order],
+        end=end[order],
+        sketch=sketch.view(np.int32),
+    )
 
 
 def collapsed(text: str) -> tuple[int, int]:

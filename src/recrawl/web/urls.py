@@ -1,4 +1,4 @@
-"""One spelling per page: canonical URLs, their ids, and what a URL alone tells about a page.
+"""One spelling per page: canonical URLs, their ids, and what a URL alone says about a page.
 
 `canonical` is idempotent for any input. Everything else here takes a canonical URL.
 """
@@ -14,7 +14,7 @@ import can_ada
 from recrawl.core.hashing import hash64
 from recrawl.errors import BadUrl
 
-#: Query parameters that tell where a reader came from, never what the page is. A trailing ``*`` matches any ending.
+#: Query parameters that say where a reader came from, never what the page is. A trailing ``*`` matches any ending.
 TRACKING = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid", "ttclid", "igshid",
     "igsh", "li_fat_id", "epik", "srsltid", "mc_cid", "mc_eid", "mkt_tok", "_ga", "_gl", "_hsenc", "_hsmi", "__hstc",
@@ -32,7 +32,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #: Left alone by the WHATWG rules, but written in two ways on the web; recrawl always escapes them.
 _ALWAYS_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in "\"'<>[]\\^`{|}"}
 
-#: URLs that are canonical as they stand: most links of most pages. A host whose last label begins with a digit may be an address
+#: URLs that are canonical as they are: most links of most pages. A host whose last label begins with a digit may be an address
 #: in disguise, one with xn-- must be checked, and a segment that begins with a dot may mean another directory.
 _PLAIN = re.compile(
     r"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*/"
@@ -70,7 +70,7 @@ def canonical(url: str, base: str | None = None, *, keep_tracking: bool = False)
 
 
 def resolve(href: str, base: str) -> str:
-    """An absolute URL for an `href` found on a page, dot segments and all; `base` is canonical.
+    """An absolute URL for an `href` of a page, dot segments and all; `base` is canonical.
 
     >>> resolve("?page=2", "https://example.org/list?page=1")
     'https://example.org/list?page=2'

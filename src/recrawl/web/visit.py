@@ -28,7 +28,7 @@ class Outcome(IntEnum):
 
     @classmethod
     def of(cls, status: int) -> Outcome:
-        """The outcome of an HTTP status; 0 stands for no answer at all.
+        """The outcome of an HTTP status; 0 means that there was no answer at all.
 
         >>> Outcome.of(200), Outcome.of(304), Outcome.of(410), Outcome.of(0)
         (<Outcome.OK: 0>, <Outcome.UNCHANGED: 1>, <Outcome.GONE: 2>, <Outcome.FAILED: 3>)
@@ -48,7 +48,7 @@ class Visit:
     200
     """
 
-    url: str  # as found; canonicalised when it enters the history
+    url: str  # as written; canonicalised when it enters the history
     at: datetime  # UTC, aware
     status: int = 200
     links: Sequence[str] | None = None  # outlinks; None: not known
@@ -94,7 +94,7 @@ def from_record(record: Mapping[str, Any], *, now: datetime | None = None) -> Vi
 
 
 def parse_at(value: Any, *, now: datetime | None = None) -> datetime:
-    """When a visit was made: ISO 8601 with a zone, or epoch seconds. Refuses times without a zone, before 1990 or to come.
+    """When a visit was made: ISO 8601 with a zone, or epoch seconds. Refuses times without a zone, before 1990 or in the future.
 
     >>> parse_at("2026-01-02T01:00:00+01:00").isoformat()
     '2026-01-02T00:00:00+00:00'

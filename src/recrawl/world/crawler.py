@@ -1,4 +1,4 @@
-"""What one crawler knows of a world: it visits pages, and learns which links are new to it."""
+"""A crawler in a recorded world: it visits pages, and learns which links are new to it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD, World
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a cycle brought beyond what the policy is told."""
+class CycleVisits:
+    """The visits of a cycle as a policy sees them, and what only a replay counts."""
 
     visits: Visits
-    ages: Floats  # hours between the first sighting on any page and the discovery, one entry a link found
+    ages: Floats  # hours between the first sighting on any page and the discovery, one entry per link discovered
     cycles: Ints  # the same in cycles
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What some pages show in a cycle to a crawler that knows what it knows. One entry a page, but for `found`."""
+class _Sight:
+    """What some pages show in a cycle to a crawler that knows what it knows. One entry per page, except `discovered`."""
 
     cycle: int
     page: Ints
@@ -37,7 +37,7 @@ class Seen:
     updated: Ints8
     shown: LinkLists
     new: LinkLists
-    found: Ints32  # every new link once
+    discovered: Ints32  # every new link once
     text: Ints32 | None
 
 
@@ -56,22 +56,22 @@ class Crawler:
         self.known: Flags = world.first_shown == 0  # all that the first crawl showed
         self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
         self.version = np.full(world.n_pages, -1, np.int64)
-        self.read_anew: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
+        self.is_reread: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
         self.on_page = PageLinks()
-        self.first = self._told(self._see_recorded(0))
+        self.first = self._noted(self._see_recorded(0))
 
-    def visit(self, page: Ints, memo: Mapping[str, float] | None = None) -> Found:
+    def visit(self, page: Ints, memo: Mapping[str, float] | None = None) -> CycleVisits:
         """Go on to the next cycle and visit these pages; `memo` is that of the choice they come from."""
-        return self._told(self._see(self.cycle + 1, np.sort(page)), memo)
+        return self._noted(self._see(self.cycle + 1, np.sort(page)), memo)
 
-    def visit_recorded(self) -> Found:
+    def visit_recorded(self) -> CycleVisits:
         """Go on to the next cycle and make the visits that were made then, successful or not."""
-        return self._told(self._see_recorded(self.cycle + 1))
+        return self._noted(self._see_recorded(self.cycle + 1))
 
-    def recorded(self) -> Iterator[Found]:
+    def recorded(self) -> Iterator[CycleVisits]:
         """The first crawl, and the visits of every cycle after it as they were made.
 
-        While the caller learns from one cycle the next is looked at: meanwhile the crawler must not be asked for anything else.
+        While the caller learns from one cycle the next one is prepared: meanwhile the crawler must not be used for anything else.
         """
         with ThreadPoolExecutor(1) as ahead:
             coming = [ahead.submit(self._see_recorded, cycle) for cycle in range(1, self.world.n_cycles + 1)[:1]]
@@ -80,25 +80,25 @@ class Crawler:
                 seen = coming.pop().result()
                 if seen.cycle < self.world.n_cycles:
                     coming.append(ahead.submit(self._see_recorded, seen.cycle + 1))
-                yield self._told(seen)
+                yield self._noted(seen)
 
-    def _see_recorded(self, cycle: int) -> Seen:
+    def _see_recorded(self, cycle: int) -> _Sight:
         return self._see(cycle, np.flatnonzero(self.world.shows[cycle] != NOTHING))
 
-    def _see(self, now: int, page: Ints) -> Seen:
+    def _see(self, now: int, page: Ints) -> _Sight:
         """What these pages show in a cycle; from now on it is known."""
         world, shows = self.world, self.world.shows[now][page]
         answered = shows >= 0
-        self.read_anew |= world.is_baseline[now]
+        self.is_reread |= world.is_baseline[now]
         shown = LinkLists(*_lists(world.sets.start, world.sets.links, np.where(answered, shows, 0), answered))
         new = LinkLists(*_unknown(shown.start, shown.links, self.known))
-        found = _learn(new.links, self.known)
+        discovered = _learn(new.links, self.known)
         before, version, last_version = self.copy[page], world.version[now][page], self.version[page]
-        version = np.where(shows == NOTHING, -1, version)  # nobody looked: it is only carried forward
+        version = np.where(shows == NOTHING, -1, version)  # not visited: the version is only carried forward
         is_seen = answered | (shows == UNREAD)
-        comparable = answered & (before >= 0) & ~self.read_anew[page]
-        may_compare = is_seen & (version >= 0) & (last_version >= 0) & ~self.read_anew[page]
-        self.read_anew[page[is_seen]] = False
+        comparable = answered & (before >= 0) & ~self.is_reread[page]
+        may_compare = is_seen & (version >= 0) & (last_version >= 0) & ~self.is_reread[page]
+        self.is_reread[page[is_seen]] = False
         older = np.where(comparable, before, -1)
         n_new_since = _n_missing(shown.start, shown.links, world.sets.start, world.sets.links, older)
         changed = np.where(may_compare, ~world.alike(last_version, version), -1).astype(np.int8)
@@ -108,10 +108,21 @@ class Crawler:
         self.copy[page[answered]] = shows[answered]
         self.version[page[is_seen & (version >= 0)]] = version[is_seen & (version >= 0)]
         text = None if world.text is None else np.where(is_seen, world.text[now][page], -1).astype(np.int32)
-        return Seen(now, page, shows, changed, n_new_since.astype(np.int32), updated, shown, new, found, text)
+        return _Sight(
+            cycle=now,
+            page=page,
+            shows=shows,
+            changed=changed,
+            n_new_since=n_new_since.astype(np.int32),
+            updated=updated,
+            shown=shown,
+            new=new,
+            discovered=discovered,
+            text=text,
+        )
 
-    def _told(self, seen: Seen, memo: Mapping[str, float] | None = None) -> Found:
-        """Note visits, and tell of them."""
+    def _noted(self, seen: _Sight, memo: Mapping[str, float] | None = None) -> CycleVisits:
+        """Note visits, and hand them out."""
         world, now, page, shows = self.world, seen.cycle, seen.page, seen.shows
         self.cycle = now
         at = moment(int(world.time[now]))
@@ -128,18 +139,18 @@ class Crawler:
             updated=seen.updated,
             shown=seen.shown,
             new=seen.new,
-            n_found=len(seen.found),
+            n_found=len(seen.discovered),
             text=seen.text,
             memo=memo,
         )
         self.pages.note(visits)
-        first_shown = world.first_shown[seen.found].astype(np.int64)
+        first_shown = world.first_shown[seen.discovered].astype(np.int64)
         counted = first_shown > 0
         ages = (world.time[now] - world.time[first_shown[counted]]) / 3.6e9
-        return Found(visits, ages, now - first_shown[counted])
+        return CycleVisits(visits, ages, now - first_shown[counted])
 
     def is_current(self) -> Flags:
-        """Whether the copy kept of each page is what the page shows now; pages that nobody saw yet count as not."""
+        """Whether the copy kept of each page is what the page shows now; pages never seen count as stale."""
         return self.world.alike(self.version, self.world.version[self.cycle])
 
     def unseen(self, cycle: int) -> LinkLists:

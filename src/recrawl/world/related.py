@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats32, Ints32
 
+METHODS = ("auto", "exact", "approximate")  #: how related pages can be searched for
+
 
 @dataclass(frozen=True)
 class Related:
@@ -21,13 +23,13 @@ class Related:
     >>> related.average(np.array([10.0, 20.0, 40.0]))
     array([25., 10., nan], dtype=float32)
 
-    References: LBLA section 5.2 (k = 30, weights proportional to cosine).
+    References: Dang et al. (2022), section 5.2 (k = 30, weights proportional to cosine).
     """
 
     neighbour: Ints32  # [page, k] most similar first; -1 where a page has fewer
     weight: Floats32  # [page, k] every row sums to 1, or is all 0 for a page without related pages
     method: str  # "exact" or "approximate"
-    recall: float  # share of the true k nearest that were found: 1.0 if exact, else measured on a sample
+    recall: float  # share of the true k nearest pages that were found: 1.0 if exact, else measured on a sample
 
     def average(self, values: NDArray[np.floating]) -> Floats32:
         """The weighted mean over related pages of values [page] or [page, column].

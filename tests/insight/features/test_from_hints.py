@@ -74,10 +74,10 @@ def test_nothing_that_comes_later_is_in_it(history: History, tmp_path: Path) -> 
         ]
         later = [Visit(url=url(host, p), at=START + 13 * DAY, links=[], text=f"noise {p}") for p in range(N_PAGES)]
         noisy.add(seen + later)
-    rows = HINTS.read(short.store.folder)
+    rows = HINTS.read(short.beside)
     rows = rows.filter(pa.compute.less(rows["read_at"], pa.scalar(until, rows["read_at"].type)))
     late = [hint_row("honest", p, START + 13.4 * DAY, START + 13.3 * DAY) for p in range(N_PAGES)]
-    HINTS.append(noisy.store.folder, pa.concat_tables([rows, pa.Table.from_pylist(late, schema=HINTS.schema)]))
+    HINTS.append(noisy.beside, pa.concat_tables([rows, pa.Table.from_pylist(late, schema=HINTS.schema)]))
     column = (Feature("hinted"),)
     whole, other = build(history, "crawl", 0.0), build(noisy, "crawl", 0.0)
     mine = known_before(history, whole, day + 1, column).matrix(column, day + 1)

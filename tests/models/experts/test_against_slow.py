@@ -61,12 +61,12 @@ def both(request: pytest.FixtureRequest) -> tuple[ExpertExamples, slow.Pages, sl
 MACHINE = learn.Machine(N_TRAIN)
 
 
-def assert_agree(told: np.ndarray, expected: np.ndarray, at_least: float = 1.0) -> None:
+def assert_agree(decisions: np.ndarray, expected: np.ndarray, at_least: float = 1.0) -> None:
     """The same predictions at every decision time, but for decisions on the very edge."""
     times = expected >= 0
     assert times.any()
-    assert not np.isnan(told[times]).any()
-    assert np.mean((told[times] > 0) == (expected[times] == 1)) >= at_least
+    assert not np.isnan(decisions[times]).any()
+    assert np.mean((decisions[times] > 0) == (expected[times] == 1)) >= at_least
 
 
 def test_features_are_those_of_the_paper(both: tuple[ExpertExamples, slow.Pages, slow.Setting]) -> None:
@@ -85,9 +85,9 @@ def test_single_and_related_experts_predict_the_same(both: tuple[ExpertExamples,
     weights = np.array([0.7, 0.2, 0.45])
     for page in (0, 1, 4):
         experts = [(page + i) % N_PAGES for i in (1, 2, 3)]
-        assert_agree(learn.single_expert(examples, page, MACHINE), slow.single_expert(pages, page, setting))
-        told = learn.related_experts(examples, page, experts, weights, 0.8, MACHINE)
-        assert_agree(told, slow.multiple_experts(pages, page, experts, weights, 0.8, setting))
+        assert_agree(MACHINE.ask(examples, page, [page]), slow.single_expert(pages, page, setting))
+        votes = learn.vote(learn.opinions(examples, page, [page, *experts], MACHINE), np.append(0.8, weights))
+        assert_agree(votes, slow.multiple_experts(pages, page, experts, weights, 0.8, setting))
 
 
 def test_union_bagging_and_boosting_predict_the_same(both: tuple[ExpertExamples, slow.Pages, slow.Setting]) -> None:
@@ -105,15 +105,17 @@ def test_union_bagging_and_boosting_predict_the_same(both: tuple[ExpertExamples,
     assert_agree(bagged, slow.bagging(pages, page, experts, draws, setting))
 
 
-def test_any_classifier_may_take_the_place_of_the_machine(both: tuple[ExpertExamples, slow.Pages, slow.Setting]) -> None:
+def test_any_classifier_may_take_the_place_of_the_machine(
+    both: tuple[ExpertExamples, slow.Pages, slow.Setting],
+) -> None:
     examples, pages, setting = both
-    told = learn.by_classifier(slow.svm(), examples.matrix(3, 1), examples.label(3), N_TRAIN, examples.sigma)
-    assert_agree(told, slow.expert_opinion(pages, 3, 1, setting))
+    decisions = learn.by_classifier(slow.svm(), examples.matrix(3, 1), examples.label(3), N_TRAIN, examples.sigma)
+    assert_agree(decisions, slow.expert_opinion(pages, 3, 1, setting))
     learners = learn.Classifier(slow.svm(), N_TRAIN), MACHINE
     weights = np.array([0.5, 0.25])
     for one, other in (
-        [learn.single_expert(examples, 3, learner) for learner in learners],
-        [learn.related_experts(examples, 2, [0, 4], weights, 1.0, learner) for learner in learners],
+        [learner.ask(examples, 3, [3]) for learner in learners],
+        [learn.vote(learn.opinions(examples, 2, [2, 0, 4], learner), np.append(1.0, weights)) for learner in learners],
         [learn.relational_union(examples, 2, [0, 4], learner) for learner in learners],
     ):
         assert (one > 0).any()
@@ -132,6 +134,6 @@ def test_the_frequency_is_that_of_the_known_labels(both: tuple[ExpertExamples, s
 def test_calibration_takes_the_setting_that_was_right_most_often_so_far() -> None:
     label = np.array([1, 1, 0, 1, 1, 1], np.int8)
     always, never = np.ones(6), -np.ones(6)
-    told = learn.calibrated([never, always], label, memory=2, sigma=1)
+    decisions = learn.calibrated([never, always], label, memory=2, sigma=1)
     # At time 0 nothing is known yet: the first. From then on the last two outcomes decide; of equals the first.
-    assert told.tolist() == [-1, 1, 1, -1, -1, 1]
+    assert decisions.tolist() == [-1, 1, 1, -1, -1, 1]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from made_contents import dynamics, made_contents, random_texts, slow_weights
-from recrawl.models.experts.correlation import best_correlation, cross_correlation
+from recrawl.models.experts.correlation import cross_correlation
 from recrawl.models.experts.series import candidates, most_similar, word_series
+from series_by_row import best_correlation
 
 values = st.lists(st.integers(-50, 50).map(lambda n: n / 8), min_size=1, max_size=30)
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_contents import made_contents, random_texts
-from recrawl.models.experts.correlation import best_correlation, cross_correlation
+from recrawl.models.experts.correlation import cross_correlation
 from recrawl.models.experts.online import OnlineCorrelation, OnlineSimilarity
 from recrawl.models.experts.series import candidates, word_series
+from series_by_row import best_correlation
 
 
 @given(

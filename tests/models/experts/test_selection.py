@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from recrawl.history import History
+from recrawl.models.experts.online import MAX_DELAY
 from recrawl.models.experts.selection import METHODS, choose, links_between
 from recrawl.web.visit import Visit
 from recrawl.world.contents import contents_of
@@ -42,14 +43,29 @@ def experts_of(history: History, page: str, method: str, k: int = 3) -> list[str
     contents = contents_of(history, "1d")
     names = [url.removeprefix("https://e.org/") for url in contents.url.to_pylist()]
     links = links_between(history, contents)
-    found, weight = choose(contents, k, method, links=links).of(names.index(page))
+    experts, weight = choose(contents, k, method, links=links).of(names.index(page))
     assert (weight > 0).all()
     assert list(weight) == sorted(weight, reverse=True)
-    return [names[expert] for expert in found]
+    return [names[expert] for expert in experts]
 
 
 def test_the_page_that_leads_is_the_nearest_in_time(history: History) -> None:
     assert experts_of(history, "a", "cross-correlation")[0] == "b"  # b says today what a says tomorrow
+    assert experts_of(history, "a", "online-correlation")[0] == "b"
+
+
+def test_the_online_correlation_of_a_short_history_chooses_as_the_correlation_of_all_delays(history: History) -> None:
+    contents = contents_of(history, "1d")
+    assert contents.shape[1] <= MAX_DELAY + 1
+    online, whole = (choose(contents, 3, method) for method in ("online-correlation", "cross-correlation"))
+    np.testing.assert_array_equal(online.neighbour, whole.neighbour)
+    np.testing.assert_allclose(online.weight, whole.weight, atol=1e-9)
+    np.testing.assert_allclose(online.own_weight, whole.own_weight, atol=1e-9)
+
+
+def test_an_unknown_method_is_refused_with_a_sentence(history: History) -> None:
+    with pytest.raises(ValueError, match=r"No method to choose experts named 'grap'\. Did you mean 'graph'\?"):
+        choose(contents_of(history, "1d"), 3, "grap")
 
 
 def test_pages_with_the_same_words_are_near_and_those_without_a_common_one_are_none(history: History) -> None:
@@ -65,8 +81,8 @@ def test_linked_pages_are_near_in_either_direction_and_those_that_link_both_ways
 
 def test_random_experts_are_distinct_and_never_the_page_itself(history: History) -> None:
     for page in PAGES:
-        found = experts_of(history, page, "random")
-        assert sorted([page, *found]) == sorted(PAGES)
+        experts = experts_of(history, page, "random")
+        assert sorted([page, *experts]) == sorted(PAGES)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -78,19 +94,19 @@ def test_a_page_without_words_so_far_is_its_own_expert_at_least(method: str, tmp
     made.add([Visit(url="https://e.org/late", at=START + timedelta(days=3), terms={"z": 1})])
     contents = contents_of(made, "1d").window(0, 3)
     late = int(np.flatnonzero(contents.text[:, -1] < 0)[0])
-    found = choose(contents, 2, method, links=sparse.csr_array((4, 4), dtype=np.int8))
-    assert found.own_weight[late] > 0
-    assert found.own_weight.min() >= 0
+    experts = choose(contents, 2, method, links=sparse.csr_array((4, 4), dtype=np.int8))
+    assert experts.own_weight[late] > 0
+    assert experts.own_weight.min() >= 0
 
 
-@pytest.mark.parametrize("method", ["content", "cross-correlation", "dtw"])
+@pytest.mark.parametrize("method", ["content", "cross-correlation", "dtw", "online-correlation"])
 def test_texts_without_a_word_that_counts_have_no_experts(method: str, tmp_path: Path) -> None:
     made = History.create(tmp_path / "history")
     for day in range(3):
         made.add([Visit(url=f"https://e.org/{i}", at=START + timedelta(days=day), text="1 2 3") for i in range(3)])
-    found = choose(contents_of(made, "1d"), 5, method)
-    assert [found.of(page)[0] for page in range(3)] == [[], [], []]
-    assert (found.own_weight > 0).all()
+    experts = choose(contents_of(made, "1d"), 5, method)
+    assert [experts.of(page)[0] for page in range(3)] == [[], [], []]
+    assert (experts.own_weight > 0).all()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -171,7 +171,7 @@ def test_bagging_takes_the_majority_and_a_tie_is_no_change() -> None:
 
 
 class Scripted:
-    """A learner that says what it was told, whatever it is given; its rows are their own names."""
+    """A learner with given answers, whatever its input; its rows are their own names."""
 
     def __init__(self, script: list[list[int]], given: list[list[float]]) -> None:
         self.script, self.given = script, given

@@ -355,7 +355,7 @@ def test_platt_scaling_stands_decisions_of_any_size() -> None:
     ("call", "sentence"),
     [
         (lambda: solve(np.eye(3), [1, -1], [1, 1]), "must be 2 × 2"),
-        (lambda: solve(np.eye(2), [1, 0], [1, 1]), "else than -1 and"),
+        (lambda: solve(np.eye(2), [1, 0], [1, 1]), "other than -1 and"),
         (lambda: solve(np.eye(2), [1, -1], [1, 1, 1]), "one for each"),
         (lambda: solve(np.eye(2), [1, -1], [1, -1]), "negative or not finite"),
         (lambda: solve(np.eye(2), [1, -1], [1, 1], tolerance=0), "tolerance is 0"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from made_contents import dynamics, made_contents, random_texts, slow_weights
 from recrawl.models.experts.series import candidates, word_series
-from recrawl.models.experts.warping import dtw, warped
+from recrawl.models.experts.warping import warped
+from series_by_row import dtw
 
 values = st.lists(st.integers(0, 40).map(lambda n: n / 8), min_size=1, max_size=25)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
+
 from recrawl.core.arrays import Floats, Ints
 from recrawl.policies import Budget, Choice, Policy
 from recrawl.policies.select import take

@@ -61,7 +61,7 @@ def hint_evidence(history: History, page: Ints, host: Ints) -> Iterator[HintEvid
     `host` numbers the hosts of the pages. A history as of some time ignores what was read later.
     """
     until = None if history.until is None else pa.scalar(history.until, pa.timestamp("us", "UTC"))
-    rows = HINTS.read(history.store.folder, None if until is None else pc.field("read_at") <= until)
+    rows = HINTS.read(history.beside, None if until is None else pc.field("read_at") <= until)
     order = np.argsort(page) if rows.num_rows else page
     for kind in KINDS:
         of_kind = rows.filter(pc.equal(rows["kind"], kind))

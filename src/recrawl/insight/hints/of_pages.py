@@ -47,7 +47,7 @@ def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hint
 
 def track_records(history: History) -> list[TrackRecord]:
     """The track record of each kind of source on every host of the history."""
-    if not HINTS.read(history.store.folder).num_rows or not history.slim_timeline.n_visits:
+    if not HINTS.read(history.beside).num_rows or not history.slim_timeline.n_visits:
         return []
     page, _, host, _ = named_pages(history, history.slim_timeline.pages)
     return [evidence.record() for evidence in hint_evidence(history, page, host)]

@@ -1,1 +1,1 @@
-"""Experts: classifiers that watch a page, or one related to it, and vote on whether the page is about to change."""
+"""Experts: classifiers that observe a page, or one related to it, and vote on whether the page is about to change."""

@@ -1,4 +1,4 @@
-"""Temporal content similarity by cross-correlation: do the words of two pages come and go together, one page after the other?
+"""Temporal content similarity by cross-correlation: whether the words of two pages come and go together, one page after the other.
 
 References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6.3.
 """
@@ -20,37 +20,22 @@ def cross_correlation(
 ) -> Floats:
     """Σ ω(w) Q(w) for pairs of pages, Q being the best correlation of the word's series on both over all delays.
 
-    A delay d compares the page with what its expert showed d rounds earlier: one that only follows could not predict. The
-    similarity lies between -1 and 1. Words that the page or its expert shows in every round alike, or never, add 0.
+    Q = max over d of Σ (x[i] - mean x)(y[i - d] - mean y) / (N σx σy). A delay d compares the page with what its expert showed d
+    rounds earlier: a page that only follows could not predict. Terms outside of the series are left out, not wrapped around: a long
+    delay has few terms, but is divided by all N. The paper's d goes from 1 to N; here to N - 1, since at N no term is left. With
+    one round only there is no delay, and Q = 0. (The paper calls σ the variance; with the standard deviation it is a correlation.)
+
+    The similarity lies between -1 and 1. Words that the page or its expert shows equally in every round, or never, add 0.
     """
     first, last = delays(series.values.shape[1], first_delay, max_delay)
     own, own_number = _standardised(series.values)
 
     def best(row: Ints, theirs: Floats, at: Ints) -> Floats:
         shown, number = _standardised(theirs)
-        found: Floats = _best(own, own_number[row], shown[:, ::-1].copy(), number[at], first, last)
-        return found
+        correlation: Floats = _best(own, own_number[row], shown[:, ::-1].copy(), number[at], first, last)
+        return correlation
 
     return series.similarity(page, expert, best)
-
-
-def best_correlation(x: ArrayLike, y: ArrayLike, first_delay: int = 1, max_delay: int | None = None) -> Floats:
-    """max over d of Σ (x[i] - mean x)(y[i - d] - mean y) / (N σx σy), row by row; constant series give 0.
-
-    What lies outside of the series is left out, not wrapped around: a long delay has few terms, but is divided by all N. The
-    paper's d goes from 1 to N; here to N - 1, for at N no term is left. With one round only there is no delay, and 0. (The paper
-    calls σ the variance; with the standard deviation it is a correlation.)
-
-    >>> best_correlation([[0.0, 0.0, 4.0, 0.0]], [[4.0, 0.0, 0.0, 0.0]])  # at d = 2: (3 · 3 + -1 · -1) / 12
-    array([0.83333333])
-    """
-    x, y = (np.atleast_2d(np.asarray(values, np.float64)) for values in (x, y))
-    if x.shape != y.shape:
-        raise ValueError(f"series of shapes {x.shape} and {y.shape}; both must have as many rows and rounds")
-    first, last = delays(x.shape[1], first_delay, max_delay)
-    (unit_x, number_x), (unit_y, number_y) = _standardised(x), _standardised(y)
-    found: Floats = _best(unit_x, number_x, unit_y[:, ::-1].copy(), number_y, first, last)
-    return found
 
 
 def delays(n_rounds: int, first_delay: int, max_delay: int | None) -> tuple[int, int]:
@@ -64,10 +49,10 @@ def delays(n_rounds: int, first_delay: int, max_delay: int | None) -> tuple[int,
 
 
 def _standardised(values: Floats) -> tuple[Floats, Ints]:
-    """The rows that vary with mean 0 and length 1, and for every row which of these it is; -1 where it is constant.
+    """The rows that vary, with mean 0 and length 1, and for every row which of these it is; -1 where it is constant.
 
-    A correlation is then a plain sum of products. An expert never shows most of the words that its pages ask for: those rows
-    are left out before anything is calculated.
+    A correlation is then a plain sum of products. An expert never shows most of the words of its pages: those rows are left out
+    before anything is calculated.
     """
     varies = (values != values[:, :1]).any(axis=1) if values.size else np.zeros(len(values), np.bool_)
     unit = values[varies]
@@ -82,14 +67,14 @@ def _standardised(values: Floats) -> tuple[Floats, Ints]:
 def _best(x: Any, x_row: Any, reversed_y: Any, y_row: Any, first: Any, last: Any) -> Any:
     """The largest sum over all delays for pairs of rows; 0 where one of them is -1.
 
-    The sums of all delays grow side by side, and counted from 0: so the compiler makes vectors of them, and adding up is no
-    slower than Fourier transforms over some hundred rounds. With the last round first, what a round is multiplied with
-    lies in the order of the delays.
+    The sums of all delays grow side by side, and are counted from 0: so the compiler vectorises them, and adding up is no slower
+    than Fourier transforms over some hundred rounds. With the last round first, the factors of a round are in the order of the
+    delays.
     """
     n, n_delays = x.shape[1], last + 1 - first
-    found = np.zeros(len(x_row))
+    best = np.zeros(len(x_row))
     if n_delays <= 0:
-        return found
+        return best
     total = np.empty(n_delays)
     for pair in range(len(x_row)):
         if x_row[pair] < 0 or y_row[pair] < 0:
@@ -99,5 +84,5 @@ def _best(x: Any, x_row: Any, reversed_y: Any, y_row: Any, first: Any, last: Any
             value, earlier = x[x_row[pair], i], reversed_y[y_row[pair], n - 1 - i + first :]
             for d in range(min(n_delays, i + 1 - first)):
                 total[d] += value * earlier[d]
-        found[pair] = total.max()
-    return found
+        best[pair] = total.max()
+    return best

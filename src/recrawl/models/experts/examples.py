@@ -1,7 +1,7 @@
-"""What an expert looks at: the features of a page and of its relation to the page that is predicted, at every time.
+"""What an expert learns from: the features of a page and of its relation to the page that is predicted, at every time.
 
-Radinsky and Bennett (2013), sections 4.2.1 and 4.2.2. A(t) is the distribution of the words that page A showed when it was last
-seen up to round t; before its first sighting it is zero. What the paper leaves open:
+Radinsky and Bennett (2013), sections 4.2.1 and 4.2.2. A(t) is the distribution of the words that page A showed at its last visit
+up to round t; before its first visit it is zero. What the paper leaves open:
 
 - The content vectors of the norms and cosines are the distributions, like the unigram features, not the counts.
 - At l = 1 the frequency in the window is change(A(t)), and the past changes begin with change(A(t - 1)). An unknown change
@@ -10,7 +10,7 @@ seen up to round t; before its first sighting it is zero. What the paper leaves 
 - A cosine with a zero vector is 0. Before the first round everything was as in the first round, and nothing changed.
 
 All of it follows from inner products of distributions, and so do polynomial kernels of the features: no feature vector with a
-column for every word is ever made, unless another learner asks for it (`ExpertExamples.matrix`).
+column for every word is made, unless another learner needs it (`ExpertExamples.matrix`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Gram:
 class ExpertExamples:
     """The features of pages at all times of a history, for experts with window `l` and prediction interval `sigma`.
 
-    `change` is 1, 0 or -1 (not known) for every page and round. `word_scale` multiplies the word distribution: how much the words
-    count beside the other features; the paper has 1.
+    `change` is 1, 0 or -1 (not known) for every page and round. `word_scale` multiplies the word distribution: the weight of the
+    words beside the other features; the paper has 1.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ExpertExamples:
         word_scale: float = 1.0,
     ) -> None:
         if l < 1 or sigma < 1:
-            raise ValueError(f"l is {l} and sigma is {sigma}: the window and the interval are one round at least")
+            raise ValueError(f"l is {l} and sigma is {sigma}: the window and the interval must be at least one round")
         self.contents, self.change = contents, change
         self.l, self.sigma, self.word_scale = l, sigma, word_scale
         self.words = distributions(contents.counts)
@@ -80,16 +80,16 @@ class ExpertExamples:
     def own(self, page: int) -> Floats:
         """Features 1, 3, 4 and 5 of section 4.2.1 [time, 1 + 3l]: frequency, magnitudes, past changes."""
         gram = self.gram(page)
-        found: Floats = _own(gram.of, gram.inner, self.change[page], self.l, self.sigma)
-        return found
+        features: Floats = _own(gram.of, gram.inner, self.change[page], self.l, self.sigma)
+        return features
 
     def relation(self, page: int, expert: int) -> Floats:
         """Features 6 and 7 of section 4.2.2 [time, 3l]: how similar the pages and their changes are."""
         a, b = self.gram(page), self.gram(expert)
         words = self.words.indptr, self.words.indices, self.words.data
         texts = self.text[page], self.text[expert]
-        found: Floats = _relation(*words, *texts, a.of, a.inner, b.of, b.inner, self.l)
-        return found
+        features: Floats = _relation(*words, *texts, a.of, a.inner, b.of, b.inner, self.l)
+        return features
 
     def columns(self, page: int, expert: int) -> Floats:
         """All features of an expert but the words; the page itself has no relation to itself."""
@@ -99,8 +99,8 @@ class ExpertExamples:
     def inner(self, page: int, expert: int) -> Floats:
         """Inner products of the expert's feature vectors at all pairs of times."""
         gram = self.gram(expert)
-        found: Floats = _inner(gram.of, gram.inner, self.columns(page, expert), self.word_scale**2)
-        return found
+        products: Floats = _inner(gram.of, gram.inner, self.columns(page, expert), self.word_scale**2)
+        return products
 
     def matrix(self, page: int, expert: int) -> sparse.csr_matrix:
         """The feature vectors themselves [time, words and other features]."""
@@ -112,9 +112,9 @@ def distributions(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     """Word counts as shares of each text; one more row at the end is empty."""
     total = np.asarray(counts.sum(axis=1), np.float64).ravel()
     shares = sparse.diags(np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)) @ counts.astype(np.float64)
-    found = sparse.vstack([shares, sparse.csr_matrix((1, counts.shape[1]))], format="csr")
-    found.sort_indices()
-    return found
+    rows = sparse.vstack([shares, sparse.csr_matrix((1, counts.shape[1]))], format="csr")
+    rows.sort_indices()
+    return rows
 
 
 @njit(cache=True, nogil=True)
@@ -162,14 +162,14 @@ def dot(indptr, indices, data, a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _cosine(product, one, other):  # type: ignore[no-untyped-def]
-    """With squared lengths; what is as good as zero has no direction."""
+    """From squared lengths; a vector of (nearly) zero length has no direction."""
     return product / np.sqrt(one * other) if one > 1e-18 and other > 1e-18 else 0.0
 
 
 @njit(cache=True, nogil=True)
 def _relation(indptr, indices, data, text_a, text_b, of_a, inner_a, of_b, inner_b, l):  # type: ignore[no-untyped-def]  # noqa: E741
     n = len(text_a)
-    # between[t, k] = A(t) · B(t + k - l): all that is needed of the two together.
+    # between[t, k] = A(t) · B(t + k - l): all products of the two that are needed.
     between = np.zeros((n, 2 * l + 1))
     for t in range(n):
         for k in range(2 * l + 1):

@@ -1,8 +1,10 @@
-"""Who predicts whether a page will change: its past, the page itself, related pages as experts, or all of them in one learner.
+"""Whether a page will change, by its past, by the page itself, by related pages as experts, or by all of them in one learner.
 
-Radinsky and Bennett (2013), section 5. Every function gives one number for each decision time t, made of what was known at t, from
-the labels of the `n_train` rounds up to t: above 0 the page is expected to change, at 0 or below it is not, NaN where there
-are not yet `n_train` rounds. A training set with one class predicts that class, an empty one no change.
+Every function gives one number for each decision time t, from what was known at t and the labels of the `n_train` rounds up to t:
+above 0 the page is expected to change, at 0 or below it is not, NaN where there are not yet `n_train` rounds. A training set with
+one class predicts that class, an empty one no change.
+
+References: Radinsky and Bennett (2013), "Predicting content change on the web", section 5.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from recrawl.models.experts.svm import MAX_ITERATIONS, TOLERANCE
 
 @dataclass(frozen=True)
 class Machine:
-    """A support vector machine with the polynomial kernel (gamma ⟨x, x'⟩ + coef0)^degree, taught with the last `n_train` rounds.
+    """A support vector machine with the polynomial kernel (gamma ⟨x, x'⟩ + coef0)^degree, trained on the last `n_train` rounds.
 
     The paper gives the degree, and 50 rounds; gamma, coef0 and C it "calibrated on the training data": see `calibrated`.
     """
@@ -35,12 +37,12 @@ class Machine:
     c: float = 1.0
 
     def ask(self, examples: ExpertExamples, page: int, others: Sequence[int]) -> Floats:
-        """What it says of a page when it looks at the features of these pages together."""
+        """Its decisions on a page by the features of these pages together."""
         inner = sum((examples.inner(page, int(other)) for other in others[1:]), examples.inner(page, int(others[0])))
         return self.decisions(inner, examples.label(page), examples.sigma)
 
     def decisions(self, inner: Floats, label: Ints8, sigma: int) -> Floats:
-        """Taught and asked anew at every time; `inner` are the inner products of the examples."""
+        """Trained again at every time; `inner` are the inner products of the examples."""
         return svm.decisions(self.kernel(inner), label, self.n_train, sigma, self.c)
 
     def kernel(self, inner: Floats) -> Floats:
@@ -50,16 +52,16 @@ class Machine:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Any scikit-learn classifier in place of the machine, taught with the last `n_train` rounds; much slower.
+    """Any scikit-learn classifier in place of the machine, trained on the last `n_train` rounds; much slower.
 
-    For bagging and boosting wrap it in scikit-learn's own.
+    For bagging and boosting, wrap it in those of scikit-learn.
     """
 
     classifier: Any
     n_train: int = 50
 
     def ask(self, examples: ExpertExamples, page: int, others: Sequence[int]) -> Floats:
-        """What it says of a page when it looks at the features of these pages together."""
+        """Its decisions on a page by the features of these pages together."""
         x = sparse.hstack([examples.matrix(page, int(other)) for other in others], format="csr")
         return by_classifier(self.classifier, x, examples.label(page), self.n_train, examples.sigma)
 
@@ -68,9 +70,9 @@ ExpertLearner = Machine | Classifier
 
 
 def change_frequency(label: Ints8, n_train: int, sigma: int) -> Floats:
-    """The share of changes among the known labels that a learner would be taught with at each time (1D, section 5.1).
+    """The share of changes among the known labels that a learner would be trained on at each time (1D, section 5.1).
 
-    NaN where nobody knows any yet.
+    NaN where none is known yet.
 
     >>> change_frequency(np.array([1, 0, 1, -1, 0], np.int8), 3, 1).round(2).tolist()
     [nan, nan, 0.5, 0.5, 1.0]
@@ -84,42 +86,28 @@ def change_frequency(label: Ints8, n_train: int, sigma: int) -> Floats:
     return share
 
 
-def single_expert(examples: ExpertExamples, page: int, learner: ExpertLearner) -> Floats:
-    """The page as its own expert (2D, section 5.2)."""
-    return learner.ask(examples, page, [page])
-
-
 def opinions(examples: ExpertExamples, page: int, experts: Sequence[int], learner: ExpertLearner) -> Floats:
-    """What each expert says [expert, time], each taught with its own features and the label of the page."""
-    told = [learner.ask(examples, page, [expert]) for expert in experts]
-    return np.array(told).reshape(len(told), examples.n_rounds)
+    """The decisions of each expert [expert, time], each trained on its own features and the label of the page.
+
+    The page itself as the only expert is the paper's 2D predictor (section 5.2).
+    """
+    decisions = [learner.ask(examples, page, [expert]) for expert in experts]
+    return np.array(decisions).reshape(len(decisions), examples.n_rounds)
 
 
-def vote(told: Floats, weight: Floats) -> Floats:
-    """The weighted majority (3D, Fig. 3): the sum of the weights of those who expect a change, minus that of the others.
+def vote(opinions: Floats, weight: Floats) -> Floats:
+    """The weighted majority (3D, Fig. 3): the sum of the weights of those that expect a change, minus that of the others.
 
-    `weight` is one number an expert, or [expert, time] where experts are chosen anew; 0 silences one.
+    `weight` is one number per expert, or [expert, time] where experts are chosen again later; 0 silences an expert. The page itself
+    is one of the experts (section 5.3.1).
 
     >>> vote(np.array([[0.3], [-2.0], [-1.0]]), np.array([1.0, 0.4, 0.5])).round(1)
     array([0.1])
     """
     weight = weight if weight.ndim == 2 else weight[:, None]
-    result: Floats = np.where(told > 0, weight, -weight).sum(axis=0)
-    result[np.isnan(told).any(axis=0)] = np.nan
+    result: Floats = np.where(opinions > 0, weight, -weight).sum(axis=0)
+    result[np.isnan(opinions).any(axis=0)] = np.nan
     return result
-
-
-def related_experts(
-    examples: ExpertExamples,
-    page: int,
-    experts: Sequence[int],
-    weight: Floats,
-    own_weight: float,
-    learner: ExpertLearner,
-) -> Floats:
-    """Related pages as experts, and the page itself as one (3D, section 5.3.1)."""
-    told = opinions(examples, page, [page, *experts], learner)
-    return vote(told, np.append(own_weight, weight))
 
 
 def union_inner(examples: ExpertExamples, page: int, experts: Sequence[int]) -> Floats:
@@ -135,12 +123,12 @@ def relational_union(examples: ExpertExamples, page: int, experts: Sequence[int]
 def bagging(
     examples: ExpertExamples, page: int, experts: Sequence[int], machine: Machine, n_models: int = 10, seed: int = 0
 ) -> Floats:
-    """The majority of `n_models` learners, each taught with a sample of the examples, drawn with replacement (section 5.3.3)."""
+    """The majority of `n_models` learners, each trained on a sample of the examples, drawn with replacement (section 5.3.3)."""
     kernel = machine.kernel(union_inner(examples, page, experts))
     label, draws = examples.label(page), np.random.default_rng(seed)
     uniform = draws.random((n_models, examples.n_rounds, machine.n_train))
-    found: Floats = _bagged(kernel, label, machine.n_train, examples.sigma, machine.c, uniform)
-    return found
+    decisions: Floats = _bagged(kernel, label, machine.n_train, examples.sigma, machine.c, uniform)
+    return decisions
 
 
 def boosting(
@@ -148,45 +136,45 @@ def boosting(
 ) -> Floats:
     """AdaBoost of at most `n_models` learners with the features of the page and of all its experts (section 5.3.3)."""
     kernel = machine.kernel(union_inner(examples, page, experts))
-    found: Floats = _boosted(kernel, examples.label(page), machine.n_train, examples.sigma, machine.c, n_models)
-    return found
+    decisions: Floats = _boosted(kernel, examples.label(page), machine.n_train, examples.sigma, machine.c, n_models)
+    return decisions
 
 
 def by_classifier(classifier: Any, x: sparse.csr_matrix, label: Ints8, n_train: int, sigma: int) -> Floats:
-    """The decisions of any scikit-learn classifier, taught anew at every time with the feature vectors `x`."""
+    """The decisions of any scikit-learn classifier, trained again at every time on the feature vectors `x`."""
     from sklearn.base import clone
 
-    told = np.full(len(label), np.nan)
+    decisions = np.full(len(label), np.nan)
     for t in range(n_train - 1, len(label)):
         rows = np.arange(t - n_train + 1, t - sigma + 1)
         rows = rows[label[rows] >= 0]
         y = label[rows]
         if len(y) == 0 or y.min() == y.max():
-            told[t] = 1.0 if len(y) and y[0] == 1 else -1.0
+            decisions[t] = 1.0 if len(y) and y[0] == 1 else -1.0
         else:
-            told[t] = 1.0 if clone(classifier).fit(x[rows], y).predict(x[t])[0] == 1 else -1.0
-    return told
+            decisions[t] = 1.0 if clone(classifier).fit(x[rows], y).predict(x[t])[0] == 1 else -1.0
+    return decisions
 
 
-def calibrated(told: Sequence[Floats], label: Ints8, memory: int, sigma: int) -> Floats:
+def calibrated(decisions: Sequence[Floats], label: Ints8, memory: int, sigma: int) -> Floats:
     """At each time the decision of the setting that was right most often in the `memory` rounds before; of equals the first.
 
-    `told` has the decisions of each setting. What is compared are decisions whose outcome is known by then, so nothing of the
-    future is used, and nothing is fitted to what it is tested with.
+    `decisions` has those of each setting. Only decisions whose outcome is known by then are compared, so nothing of the future is
+    used, and no setting is chosen by what it is tested on.
     """
-    right = np.array([np.where((label >= 0) & ~np.isnan(d), (d > 0) == (label == 1), 0.0) for d in told])
-    so_far = np.hstack([np.zeros((len(told), 1)), np.cumsum(right, axis=1)])
+    right = np.array([np.where((label >= 0) & ~np.isnan(d), (d > 0) == (label == 1), 0.0) for d in decisions])
+    so_far = np.hstack([np.zeros((len(decisions), 1)), np.cumsum(right, axis=1)])
     n = len(label)
     stop = np.maximum(np.arange(n) - sigma + 1, 0)
     start = np.maximum(stop - memory, 0)
     best = np.argmax(so_far[:, stop] - so_far[:, start], axis=0)
-    chosen: Floats = np.array(told)[best, np.arange(n)]
+    chosen: Floats = np.array(decisions)[best, np.arange(n)]
     return chosen
 
 
 @njit(cache=True, nogil=True)
-def _taught(kernel, label, t, n_train, sigma):  # type: ignore[no-untyped-def]
-    """The examples that a learner may be taught with at time t, their kernel and their classes."""
+def _training_set(kernel, label, t, n_train, sigma):  # type: ignore[no-untyped-def]
+    """The examples that a learner may be trained on at time t, their kernel and their classes."""
     rows = np.empty(n_train, np.int64)
     n = positive = 0
     for s in range(t - n_train + 1, t - sigma + 1):
@@ -215,12 +203,12 @@ def _side(alpha, rho, y, compared, rows):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _bagged(kernel, label, n_train, sigma, c, uniform):  # type: ignore[no-untyped-def]
-    told = np.full(len(label), np.nan)
+    decisions = np.full(len(label), np.nan)
     for t in range(n_train - 1, len(label)):
-        rows, own, y, positive = _taught(kernel, label, t, n_train, sigma)
+        rows, own, y, positive = _training_set(kernel, label, t, n_train, sigma)
         n = len(rows)
         if positive == 0 or positive == n:
-            told[t] = 1.0 if positive else -1.0
+            decisions[t] = 1.0 if positive else -1.0
             continue
         votes = 0.0
         for model in range(uniform.shape[0]):
@@ -235,18 +223,18 @@ def _bagged(kernel, label, n_train, sigma, c, uniform):  # type: ignore[no-untyp
                 continue
             alpha, rho = svm.compiled_solve(own, y, upper, TOLERANCE, MAX_ITERATIONS)
             votes += _side(alpha, rho, y, kernel[t], rows)
-        told[t] = votes / uniform.shape[0]
-    return told
+        decisions[t] = votes / uniform.shape[0]
+    return decisions
 
 
 @njit(cache=True, nogil=True)
 def _boosted(kernel, label, n_train, sigma, c, n_models):  # type: ignore[no-untyped-def]
-    told = np.full(len(label), np.nan)
+    decisions = np.full(len(label), np.nan)
     for t in range(n_train - 1, len(label)):
-        rows, own, y, positive = _taught(kernel, label, t, n_train, sigma)
+        rows, own, y, positive = _training_set(kernel, label, t, n_train, sigma)
         n = len(rows)
         if positive == 0 or positive == n:
-            told[t] = 1.0 if positive else -1.0
+            decisions[t] = 1.0 if positive else -1.0
             continue
         weight = np.full(n, 1.0 / n)
         total = 0.0
@@ -257,7 +245,7 @@ def _boosted(kernel, label, n_train, sigma, c, n_models):  # type: ignore[no-unt
             for j in range(n):
                 says[j] = _side(alpha, rho, y, kernel[rows[j]], rows)
                 wrong += weight[j] * (says[j] != y[j])
-            if wrong >= 0.5:  # no better than a coin: the ensemble ends before it, and an empty one expects no change
+            if wrong >= 0.5:  # no better than a coin: the ensemble ends here, and an empty one expects no change
                 break
             trust = 0.5 * np.log((1.0 - wrong) / max(wrong, 1e-10))
             total += trust * _side(alpha, rho, y, kernel[t], rows)
@@ -265,5 +253,5 @@ def _boosted(kernel, label, n_train, sigma, c, n_models):  # type: ignore[no-unt
                 break
             weight *= np.exp(-trust * y * says)
             weight /= weight.sum()
-        told[t] = total
-    return told
+        decisions[t] = total
+    return decisions

@@ -1,8 +1,8 @@
-"""Cross-correlation that grows with every round and needs no old visits.
+"""Cross-correlation that is updated with every round and needs no old visits.
 
-With the sums of both series, of their squares and of their products at every delay, the correlation over all rounds so far follows
-from (Σ x[i] y[i - d]) - mean y · (Σ x without the first d) - mean x · (Σ y without the last d) + (N - d) mean x mean y. So of old
-values only the sums of the first few and the last few themselves are kept.
+The correlation over all rounds so far follows from the sums of both series, of their squares and of their products at every delay:
+(Σ x[i] y[i - d]) - mean y · (Σ x without the first d) - mean x · (Σ y without the last d) + (N - d) mean x mean y. So of the old
+values only the sums of the first few are kept, and the last few themselves.
 
 References: Radinsky and Bennett (2013), "Predicting content change on the web", section 9.2.
 """
@@ -19,6 +19,7 @@ from scipy import sparse
 from recrawl.core.arrays import Floats, Ints32
 from recrawl.models.experts.correlation import delays
 from recrawl.models.experts.series import Words, read_words
+from recrawl.world.contents import Contents
 
 MAX_DELAY = 14
 
@@ -67,23 +68,23 @@ class OnlineCorrelation:
         self.n_rounds += 1
 
     def value(self) -> Floats:
-        """The best correlation of every pair over the rounds so far, as `best_correlation` of all of them; 0 before any."""
+        """The best correlation of every pair over the rounds so far, as `correlation` has it for all of them; 0 before any."""
         first, last = delays(self.n_rounds, self.first_delay, self.max_delay)
         if last < first:
             return np.zeros(len(self._x))
         newest_first = self._latest[:, (self.n_rounds - 1 - np.arange(self.max_delay + 1)) % (self.max_delay + 1)]
         tail = np.cumsum(newest_first, axis=1) - newest_first  # [series, d]: the sum of the last d values
         deviation = np.sqrt(np.maximum(self._squares - self._sum**2 / self.n_rounds, 0.0))
-        found: Floats = _best_of_sums(
+        best: Floats = _best_of_sums(
             self._x, self._y, self._sum, deviation, self._head, tail, self._products, self.n_rounds, first, last
         )
-        return found
+        return best
 
 
 class OnlineSimilarity:
     """Temporal content similarity by cross-correlation for given pairs of pages, fed with what they show, round by round.
 
-    The words and weights are those of a moment, for example of the window that the experts were chosen in. Fed with the rounds
+    The words and weights are those of one moment, for example of the window in which the experts were chosen. Fed with the rounds
     of that window, it equals `cross_correlation` with the same `max_delay`.
     """
 
@@ -95,7 +96,7 @@ class OnlineSimilarity:
         self._weight, self._n_pairs = words.weight[row], len(page)
         n, word = len(row), words.word[row]
         n_words = int(word.max(initial=0)) + 1
-        # A series is a word on a page. Most are in many pairs.
+        # A series is a word on a page; most are in many pairs.
         keys, number = np.unique(
             np.append(page[self._pair], expert[self._pair]) * n_words + np.tile(word, 2), return_inverse=True
         )
@@ -115,6 +116,16 @@ class OnlineSimilarity:
         return np.bincount(self._pair, self._weight * self._correlation.value(), self._n_pairs).astype(np.float64)
 
 
+def online_correlation(
+    contents: Contents, words: Words, page: ArrayLike, expert: ArrayLike, max_delay: int = MAX_DELAY
+) -> Floats:
+    """The similarity of pairs of pages over all rounds of the contents, fed to an `OnlineSimilarity` one after the other."""
+    similarity = OnlineSimilarity(words, page, expert, max_delay)
+    for text in contents.text.T:
+        similarity.add(contents.counts, np.ascontiguousarray(text))
+    return similarity.value()
+
+
 @njit(cache=True)
 def _multiply(x: Any, y: Any, latest: Any, now: Any, first: Any, products: Any) -> None:
     size = latest.shape[1]
@@ -129,7 +140,7 @@ def _multiply(x: Any, y: Any, latest: Any, now: Any, first: Any, products: Any) 
 def _best_of_sums(
     x: Any, y: Any, total: Any, deviation: Any, head: Any, tail: Any, products: Any, n: Any, first: Any, last: Any
 ) -> Any:
-    found = np.zeros(len(x))
+    correlation = np.zeros(len(x))
     for pair in range(len(x)):
         a, b = x[pair], y[pair]
         scale = deviation[a] * deviation[b]
@@ -141,5 +152,5 @@ def _best_of_sums(
             later, sooner = total[a] - head[a, d], total[b] - tail[b, d]
             product = products[pair, d] - mean_y * later - mean_x * sooner + (n - d) * mean_x * mean_y
             best = max(best, product)
-        found[pair] = best / scale
-    return found
+        correlation[pair] = best / scale
+    return correlation

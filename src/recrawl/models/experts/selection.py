@@ -1,8 +1,10 @@
-"""Which pages are the experts of a page: linked ones, similar ones, those whose words move alike; or any, to compare with.
+"""Which pages are the experts of a page: linked ones, similar ones, those whose words move together; or any, to compare with.
 
-Radinsky and Bennett (2013), section 6. Whoever chooses sees the rounds of the contents that it is given and nothing later. The page
-itself is always one more expert (section 5.3.1). The paper does not give its weight: here it is what the same measure says of the
-page beside itself; with DTW, whose distance of a page from itself is always 0, as much as its nearest expert has.
+The choice uses the rounds of the given contents and nothing later. The page itself is always one more expert (section 5.3.1). The
+paper does not give its weight: here it is the similarity of the page to itself by the same measure; with DTW, whose distance of a
+page from itself is always 0, the weight of its nearest expert.
+
+References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6; section 9.2 for the online correlation.
 """
 
 from __future__ import annotations
@@ -13,13 +15,17 @@ import numpy as np
 from scipy import sparse
 
 from recrawl.core.arrays import Floats, Ints32
+from recrawl.core.suggest import unknown
 from recrawl.history import History
 from recrawl.models.experts.correlation import cross_correlation
+from recrawl.models.experts.online import online_correlation
 from recrawl.models.experts.series import COSINES, best_columns, candidates, most_similar, word_series
 from recrawl.models.experts.warping import warped
 from recrawl.world.contents import Contents
 
-METHODS = ("cross-correlation", "dtw", "content", "graph", "random")
+PAPER_METHODS = ("cross-correlation", "dtw", "content", "graph", "random")  #: those that the evaluation compares
+ONLINE = "online-correlation"  #: cross-correlation from sums that grow with every round: needs no old visits
+METHODS = (*PAPER_METHODS, ONLINE)
 
 
 @dataclass(frozen=True)
@@ -32,8 +38,8 @@ class Experts:
 
     def of(self, page: int, k: int | None = None) -> tuple[list[int], Floats]:
         """The first `k` experts of a page and their weights; fewer where it has no more."""
-        found = self.neighbour[page][:k]
-        return found[found >= 0].tolist(), self.weight[page][:k][found >= 0]
+        chosen = self.neighbour[page][:k]
+        return chosen[chosen >= 0].tolist(), self.weight[page][:k][chosen >= 0]
 
 
 def choose(
@@ -47,14 +53,14 @@ def choose(
     band: int | None = 10,
     seed: int = 0,
 ) -> Experts:
-    """The `k` experts of every page by what was seen up to the last round of the contents.
+    """The `k` experts of every page, by the contents up to their last round.
 
     `links` are those between the pages (`links_between`), for ``graph``. Temporal similarity is measured with the `n_candidates`
     pages that are most similar in their last words, over the `n_words` heaviest words of the page; DTW within a `band` of rounds.
     """
     n_pages, n_rounds = contents.shape
     if method not in METHODS:
-        raise ValueError(f"no way to choose experts is called {method!r}; there are {', '.join(METHODS)}")
+        raise ValueError(unknown("method to choose experts", method, METHODS))
     reads = method not in ("graph", "random")
     if n_pages < 2 or (reads and not contents.counts.shape[1]):  # texts may have no word that counts
         return Experts(np.empty((n_pages, 0), np.int32), np.empty((n_pages, 0)), np.ones(n_pages))
@@ -72,10 +78,14 @@ def choose(
     if method == "dtw":
         neighbour, weight = most_similar(page, expert, warped(series, page, expert, band), k, n_pages)
         own = weight.max(axis=1)
+    elif method == ONLINE:
+        similarity = online_correlation(contents, series.words, np.append(page, itself), np.append(expert, itself))
+        neighbour, weight = most_similar(page, expert, similarity[: len(page)], k, n_pages)
+        own = similarity[len(page) :]
     else:
         neighbour, weight = most_similar(page, expert, cross_correlation(series, page, expert), k, n_pages)
         own = cross_correlation(series, itself, itself)
-    # What moves against the page would vote against what it sees. Where nobody is left, the page itself decides.
+    # A page that moves the other way would vote against what it sees. Where no expert is left, the page itself decides.
     neighbour, weight = np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0)
     own = np.where((own <= 0) & ~weight.any(axis=1), 1.0, np.maximum(own, 0.0))
     return Experts(neighbour, weight, own)
@@ -91,12 +101,12 @@ def _random(n_pages: int, k: int, seed: int) -> Experts:
 
 
 def _similar(contents: Contents, k: int) -> Experts:
-    """By the cosine of their words when last seen (section 6.2)."""
-    empty = sparse.csr_matrix((1, contents.counts.shape[1]), dtype=contents.counts.dtype)
+    """By the cosine of their last known words (section 6.2)."""
     from sklearn.preprocessing import (
-        normalize,  # takes a second to load, and policies that need no words import this file, too
+        normalize,  # takes a second to load, and policies that need no words import this file
     )
 
+    empty = sparse.csr_matrix((1, contents.counts.shape[1]), dtype=contents.counts.dtype)
     words = normalize(sparse.vstack([contents.counts, empty], format="csr")[contents.text[:, -1]])
     n_pages, k = len(contents.page), min(k, len(contents.page) - 1)
     pages, experts, similar = [], [], []
@@ -113,12 +123,12 @@ def _similar(contents: Contents, k: int) -> Experts:
 
 def _linked(links: sparse.csr_array, k: int) -> Experts:
     """Pages one link away in either direction, those that link both ways first; all with the same weight (section 6.1)."""
-    either = sparse.csr_array(links + links.T)
-    n_pages = either.shape[0]
+    both_ways = sparse.csr_array(links + links.T)
+    n_pages = both_ways.shape[0]
     neighbour = np.full((n_pages, k), -1, np.int32)
     for page in range(n_pages):
-        row = slice(either.indptr[page], either.indptr[page + 1])
-        others, times = either.indices[row], either.data[row]
+        row = slice(both_ways.indptr[page], both_ways.indptr[page + 1])
+        others, times = both_ways.indices[row], both_ways.data[row]
         order = np.lexsort((others, -times))
         others = others[order][others[order] != page][:k]
         neighbour[page, : len(others)] = others
@@ -126,7 +136,7 @@ def _linked(links: sparse.csr_array, k: int) -> Experts:
 
 
 def links_between(history: History, contents: Contents) -> sparse.csr_array:
-    """Which of the pages link to which, by what each showed when it was last seen up to the last round."""
+    """Which of the pages link to which, by the last visit to each up to the last round."""
     timeline = history.timeline
     end = contents.rounds[-1].astype("datetime64[us]").astype(np.int64)
     shown = np.flatnonzero((timeline.links >= 0) & (timeline.at <= end) & np.isin(timeline.page, contents.page))

@@ -1,8 +1,8 @@
-"""The words of pages as series over time: how often a word stood on a page, round by round (its dynamics).
+"""The words of pages as series over time: how often a word was on a page, round by round (its dynamics).
 
 tfidf(w, d(t)) is the share of w in the words of d(t), times idf(w) = ln((1 + n) / (1 + pages with w)) + 1. The paper leaves open
-over what idf is counted. Here: over what the pages showed in the last round of the window, and the same for all rounds, or a
-word's series would move because other pages changed. Correlations do not depend on it; the words' weights do.
+over what idf is counted. Here: over the texts in the last round of the window, and the same for all rounds, or a word's series
+would move because other pages changed. Correlations do not depend on it; the words' weights do.
 
 References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6.3.
 """
@@ -23,9 +23,8 @@ from recrawl.errors import NotEnoughData
 from recrawl.world.contents import Contents
 
 Pairs = tuple[Ints, Ints]  # page, expert: row numbers of the contents
-Score = Callable[
-    [Ints, Floats, Ints], Floats
-]  # rows of the pages' words, an expert's series, which of these for each row
+# From rows of the pages' words, an expert's series, and which of these belongs to each row.
+Score = Callable[[Ints, Floats, Ints], Floats]
 
 N_WORDS = 50
 N_CANDIDATES = 100
@@ -34,7 +33,7 @@ COSINES = 1 << 24  #: of one block: 128 MB
 
 @dataclass(frozen=True)
 class Words:
-    """The words each page is known by, heaviest first: those of page p are rows start[p] to start[p + 1]."""
+    """The characteristic words of each page, heaviest first: those of page p are rows start[p] to start[p + 1]."""
 
     start: Ints  # [page + 1]
     word: Ints  # column of the contents' counts
@@ -52,8 +51,8 @@ class Words:
 class Series:
     """The dynamics of the pages' words in a window, and the means to read those of any other page for the same words.
 
-    Only a page's own words are kept as series. Those of an expert are read from its texts when they are needed, for the words
-    that its pages ask for: that costs little, and all words that all pages ever showed would fill the memory.
+    Only a page's own words are kept as series. Those of an expert are read from its texts when they are needed, for the words of
+    its pages: that costs little, and all words of all pages would fill the memory.
     """
 
     words: Words
@@ -68,7 +67,7 @@ class Series:
         return read_words(self.counts, self.text, np.array([page]), np.array([0, len(word)]), word, self.idf)
 
     def similarity(self, page: ArrayLike, expert: ArrayLike, score: Score) -> Floats:
-        """Σ ω(w) score(w) for every pair, expert by expert, so that no texts are read twice."""
+        """Σ ω(w) score(w) for every pair, expert by expert, so that texts are read only once."""
         page, expert = _pairs(page, expert, len(self.text))
         result = np.zeros(len(page))
         order = np.argsort(expert, kind="stable")
@@ -88,7 +87,7 @@ def word_series(contents: Contents, since: int = 0, until: int | None = None, n_
     """The dynamics of each page's words over the rounds from `since` to before `until`.
 
     The words are the `n_words` of the page's last text with the highest tf-idf (0: all of them; the paper names no number).
-    Before anybody knew what a page says, its words count 0.
+    Before the text of a page is known, its words count 0.
     """
     last = _last(contents, since, until)
     words = heaviest_words(tfidf(contents, last + 1), n_words)
@@ -115,8 +114,8 @@ def heaviest_words(weights: sparse.csr_matrix, n_words: int = N_WORDS) -> Words:
     """
     if n_words < 0:
         raise ValueError(f"n_words is {n_words}; it must be 0 for all words, or above")
-    found = weights.tocoo()
-    row, word, weight = (found.row[found.data > 0], found.col[found.data > 0], found.data[found.data > 0])
+    cells = weights.tocoo()
+    row, word, weight = (cells.row[cells.data > 0], cells.col[cells.data > 0], cells.data[cells.data > 0])
     order = np.lexsort((word, -weight, row))
     row, word, weight = row[order], word[order].astype(np.int64), weight[order].astype(np.float64)
     first = np.searchsorted(row, np.arange(weights.shape[0] + 1))
@@ -128,13 +127,13 @@ def heaviest_words(weights: sparse.csr_matrix, n_words: int = N_WORDS) -> Words:
 
 
 def candidates(contents: Contents, until: int | None = None, n: int = N_CANDIDATES) -> Pairs:
-    """The pairs worth comparing over time: every page with the `n` others whose last texts are most similar to its own.
+    """The pairs to compare over time: every page with the `n` others whose last texts are most similar to its own.
 
     A cheap filter: cosine of tf-idf in the last round before `until`. Pages are never their own experts; where others are
     equally similar, those of a lower number are taken. With `n` or fewer other pages these are all pairs.
     """
     if n < 1:
-        raise ValueError(f"n is {n}; there must be at least one candidate a page")
+        raise ValueError(f"n is {n}; there must be at least one candidate per page")
     weights = tfidf(contents, until)
     n_pages = weights.shape[0]
     if n_pages - 1 <= n:
@@ -144,8 +143,8 @@ def candidates(contents: Contents, until: int | None = None, n: int = N_CANDIDAT
     unit = sparse.diags_array(1 / np.where(length > 0, length, 1)).tocsr() @ weights
     others = unit.T.tocsr()
     step = max(1, COSINES // n_pages)
-    found = [best_columns((unit[at : at + step] @ others).toarray(), at, n) for at in range(0, n_pages, step)]
-    return np.concatenate([page for page, _ in found]), np.concatenate([expert for _, expert in found])
+    blocks = [best_columns((unit[at : at + step] @ others).toarray(), at, n) for at in range(0, n_pages, step)]
+    return np.concatenate([page for page, _ in blocks]), np.concatenate([expert for _, expert in blocks])
 
 
 def most_similar(
@@ -160,7 +159,7 @@ def most_similar(
      array([[0.7, 0.5], [0. , 0. ], [0.1, 0. ], [0. , 0. ]]))
     """
     if k < 1:
-        raise ValueError(f"k is {k}; there must be at least one expert a page")
+        raise ValueError(f"k is {k}; there must be at least one expert per page")
     page, expert = np.asarray(page, np.int64), np.asarray(expert, np.int64)
     n_pages = n_pages if n_pages is not None else int(max(page.max(initial=-1), expert.max(initial=-1))) + 1
     page, expert = _pairs(page, expert, n_pages)
@@ -191,7 +190,7 @@ def _last(contents: Contents, since: int, until: int | None) -> int:
     until = n_rounds if until is None else until
     if not 0 <= since < until <= n_rounds:
         raise NotEnoughData(
-            f"rounds {since} to {until} were asked for, but there are {n_rounds} of them, counted from 0, and at least one is "
+            f"rounds {since} to {until} are not available: there are {n_rounds} of them, counted from 0, and at least one is "
             "needed; ask for a shorter window"
         )
     return until - 1
@@ -214,7 +213,7 @@ def _shown(contents: Contents, at: int) -> sparse.csr_matrix:
 
 def _idf(shown: sparse.csr_matrix) -> Floats:
     n_with = np.bincount(shown.indices, minlength=shown.shape[1])
-    n = np.count_nonzero(np.diff(shown.indptr))  # pages without words say nothing about them
+    n = np.count_nonzero(np.diff(shown.indptr))  # pages without words do not count
     idf: Floats = np.log((1 + n) / (1 + n_with)) + 1
     return idf
 

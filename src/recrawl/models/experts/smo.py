@@ -1,9 +1,9 @@
 """Sequential minimal optimisation, compiled: the steps behind `recrawl.models.experts.svm`.
 
 Every step picks the example that is pulled up most, the partner with which it can gain most, and moves the two as far as it helps.
-All loops over examples are written so that the compiler makes vector instructions of them: no branches, lengths rounded up, and
-infinities instead of conditions. That makes them several times as fast. Nothing is checked here, and both `compiled_…` may
-be called from other compiled functions.
+All loops over examples are written so that the compiler vectorises them: no branches, lengths rounded up, and infinities instead
+of conditions. That makes them several times as fast. Nothing is checked here, and both `compiled_…` may be called from other
+compiled functions.
 
 References: Fan, Chen and Lin (2005), "Working set selection using second order information for training support vector machines";
 Chang and Lin (2011), "LIBSVM: a library for support vector machines", section 4.
@@ -19,12 +19,12 @@ from numba.extending import intrinsic
 
 from recrawl.core.arrays import Floats, Floats32, Ints
 
-_TAU = 1e-12  # libsvm's stand-in for a curvature that is not positive
-_LANES = 16  # lengths are rounded up to this, so that vector instructions leave no rest to be done one by one
+_TAU = 1e-12  # replaces a curvature that is not positive, as in libsvm
+_LANES = 16  # lengths are rounded up to multiples of this, so that vector instructions leave no remainder
 
 
 def _larger_of_numbers(context: Any, first: Any, second: Any) -> Any:
-    """The larger of two that are not NaN: a plain `max` must heed NaN, and then the compiler goes one by one."""
+    """The larger of two numbers that are not NaN: a plain `max` must handle NaN, and is then not vectorised."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         flags = ("nnan", "nsz")
@@ -43,7 +43,7 @@ class _Dual(NamedTuple):
     β is α for the class of y = -1 and -α for the other, since scikit-learn hands its classes to libsvm in this order.
     """
 
-    kernel: Floats32  # libsvm rounds it too, and the steps are to be the same
+    kernel: Floats32  # libsvm rounds it, too, and the steps must be the same
     diagonal: Floats
     floor: Floats  # -C or 0
     ceiling: Floats  # 0 or C
@@ -56,7 +56,7 @@ class _Dual(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _room(n):  # type: ignore[no-untyped-def]
-    """Room for a problem of n examples; what is rounded up may neither rise nor fall."""
+    """Room for a problem of n examples; the padding may neither rise nor fall."""
     n = (n + _LANES - 1) // _LANES * _LANES
     kernel, diagonal, floor, ceiling = np.zeros((n, n), np.float32), np.zeros(n), np.zeros(n), np.zeros(n)
     rise, fall = np.full(n, -np.inf), np.full(n, np.inf)
@@ -64,7 +64,7 @@ def _room(n):  # type: ignore[no-untyped-def]
 
 
 class _Examples(NamedTuple):
-    """All examples one class after the other, as libsvm has them: what comes last wins a tie."""
+    """All examples one class after the other, as in libsvm: the last one wins a tie."""
 
     row: Ints  # of the kernel they come from
     kernel: Floats32
@@ -85,7 +85,7 @@ def _by_class(kernel, negative, positive, upper):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _load(dual, examples, negative, n_negative, positive, n_positive):  # type: ignore[no-untyped-def]
-    """Take up a run of each class, given by its begin and length, with all multipliers 0."""
+    """Load a run of each class, given by its begin and length, with all multipliers 0."""
     own_kernel, own_diagonal, floor, ceiling, beta, pull, rise, fall, _ = dual
     _, kernel, diagonal, upper = examples
     for k in range(n_negative + n_positive):
@@ -211,7 +211,7 @@ def compiled_solve(kernel, y, upper, tolerance, max_iterations):  # type: ignore
 @njit(cache=True, nogil=True)
 def compiled_decisions(kernel, label, n_train, sigma, c, tolerance, max_iterations):  # type: ignore[no-untyped-def]
     """The decisions of one sliding window after the other; see `recrawl.models.experts.svm.decisions`."""
-    found = np.full(len(label), np.nan)
+    result = np.full(len(label), np.nan)
     negative, positive = np.flatnonzero(label == 0), np.flatnonzero(label == 1)
     examples = _by_class(kernel, negative, positive, np.full(len(label), c))
     dual = _room(n_train - sigma)
@@ -222,8 +222,8 @@ def compiled_decisions(kernel, label, n_train, sigma, c, tolerance, max_iteratio
         from_0, from_1 = np.searchsorted(negative, first), np.searchsorted(positive, first)
         n_0, n_1, from_1 = n_0 - from_0, n_1 - from_1, from_1 + len(negative)
         _load(dual, examples, from_0, n_0, from_1, n_1)
-        found[t] = -_minimise(dual, tolerance, max_iterations)
+        result[t] = -_minimise(dual, tolerance, max_iterations)
         for k in range(n_0 + n_1):
             if beta[k] != 0:
-                found[t] -= beta[k] * kernel[t, row[from_0 + k if k < n_0 else from_1 + k - n_0]]
-    return found
+                result[t] -= beta[k] * kernel[t, row[from_0 + k if k < n_0 else from_1 + k - n_0]]
+    return result

@@ -1,9 +1,9 @@
-"""Support vector machines, small and by the million: libsvm's steps without what libsvm does around them.
+"""Support vector machines, small ones by the million: the steps of libsvm without its overhead.
 
-An evaluation trains one machine of about 50 examples for every page, expert and day. At that size the time goes into copies,
-caches and checks rather than into the problem, and the kernels of sliding windows overlap: here a kernel is computed once for all
-times. The steps are libsvm's own, one by one: results agree with `sklearn.svm.SVC(shrinking=False)` to rounding, and with
-shrinking to about the tolerance. Each window starts from zero: starting from the solution of the window before spared only two
+An evaluation trains one machine of about 50 examples for every page, expert and day. At that size libsvm spends its time on copies,
+caches and checks rather than on the problem, and the kernels of sliding windows overlap: here a kernel is computed once for all
+times. The steps are those of libsvm, one by one: results agree with `sklearn.svm.SVC(shrinking=False)` to rounding, and with
+shrinking to about the tolerance. Each window starts from zero: starting from the solution of the window before saved only two
 steps in five, and moved decisions by several times the tolerance.
 
 References: Chang and Lin (2011), "LIBSVM: a library for support vector machines".
@@ -56,7 +56,7 @@ def solve(
     if upper.shape != y.shape:
         raise ValueError(f"{len(y)} examples, but upper has shape {upper.shape}; there must be one for each")
     if not np.isin(y, (-1.0, 1.0)).all():
-        raise ValueError("y holds something else than -1 and +1; leave examples out with an upper of 0")
+        raise ValueError("y holds values other than -1 and +1; leave examples out with an upper of 0")
     if not ((upper >= 0) & (upper < np.inf)).all():
         raise ValueError("upper holds a C that is negative or not finite; 0 leaves an example out")
     _check_positive(tolerance, "tolerance")
@@ -74,11 +74,11 @@ def decisions(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Floats:
-    """What a machine trained on the last `n_train` days says at every time t: above 0 it expects a change at t + σ.
+    """The decision of a machine trained on the last `n_train` days at every time t: above 0 it expects a change at t + σ.
 
-    `kernel` compares all times with all; `label[s]` is 1 if the page changed at s + σ, 0 if not, -1 if nobody knows. The machine of
-    time t has the examples s in [t - n_train + 1, t - σ] with a known label, since the label of a later one lies in the future.
-    With a single class the decision is that class (1 or -1), with no examples -1. Before n_train - 1 it is NaN.
+    `kernel` compares all times with all; `label[s]` is 1 if the page changed at s + σ, 0 if not, -1 if that is not known. The
+    machine of time t has the examples s in [t - n_train + 1, t - σ] with a known label, since the label of a later one lies in the
+    future. With a single class the decision is that class (1 or -1), with no examples -1. Before n_train - 1 it is NaN.
 
     >>> import numpy as np
     >>> weekday = np.arange(12) % 2  # the page changes every second day
@@ -94,8 +94,8 @@ def decisions(
     _check_positive(c, "c")
     _check_positive(tolerance, "tolerance")
     _check_finite(kernel, label >= 0)
-    found: Floats = compiled_decisions(kernel, label, n_train, sigma, float(c), tolerance, max_iterations)
-    return found
+    result: Floats = compiled_decisions(kernel, label, n_train, sigma, float(c), tolerance, max_iterations)
+    return result
 
 
 def polynomial(
@@ -120,7 +120,7 @@ def platt(decisions: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
     """The a and b that make 1 / (1 + exp(a·decision + b)) the probability of a change (Platt scaling).
 
     Labels are 1, 0 or, unknown, -1; the unknown and decisions that are NaN are left out. The targets are not 1 and 0 but
-    (n₁ + 1) / (n₁ + 2) and 1 / (n₀ + 2): a few examples that happen to be separated make nobody certain.
+    (n₁ + 1) / (n₁ + 2) and 1 / (n₀ + 2): a few examples that happen to be separated do not make it certain.
 
     >>> a, b = platt([-2.0, -1.0, 1.0, 2.0], [0, 0, 1, 1])
     >>> probability([-2.0, 0.0, 2.0], a, b).round(3)
@@ -140,9 +140,9 @@ def platt(decisions: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
 
 
 def probability(decision: ArrayLike, a: float, b: float) -> Floats:
-    """The probability of a change that a decision stands for, after `platt`."""
-    found: Floats = np.asarray(expit(-(a * np.asarray(decision, np.float64) + b)))
-    return found
+    """The probability of a change that belongs to a decision, with the a and b of `platt`."""
+    result: Floats = np.asarray(expit(-(a * np.asarray(decision, np.float64) + b)))
+    return result
 
 
 def _check_square(kernel: Floats, n: int, what: str) -> None:
@@ -187,10 +187,10 @@ def _fit_sigmoid(decisions, positive):  # type: ignore[no-untyped-def]
         determinant = aa * bb - ab * ab
         move_a = (ab * slope_b - bb * slope_a) / determinant
         move_b = (ab * slope_a - aa * slope_b) / determinant
-        step, promised = 1.0, slope_a * move_a + slope_b * move_b
+        step, expected = 1.0, slope_a * move_a + slope_b * move_b
         while step >= 1e-10:
             tried = _cross_entropy(decisions, target, a + step * move_a, b + step * move_b)
-            if tried < loss + 1e-4 * step * promised:
+            if tried < loss + 1e-4 * step * expected:
                 break
             step /= 2
         if step < 1e-10:

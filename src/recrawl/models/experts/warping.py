@@ -1,4 +1,4 @@
-"""Temporal content similarity by dynamic time warping: do words come and go alike, if one page is slower or later?
+"""Temporal content similarity by dynamic time warping: whether words come and go together if one page is slower or later.
 
 References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6.3, Figures 4 and 5;
 Sakoe and Chiba (1978), "Dynamic programming algorithm optimization for spoken word recognition" (the band).
@@ -19,9 +19,11 @@ from recrawl.models.experts.series import Series
 def warped(series: Series, page: ArrayLike, expert: ArrayLike, band: int | None = None, scaled: bool = True) -> Floats:
     """Σ ω(w) / (1 + dtw(w)) for pairs of pages: between 0 and 1, and 1 where the words' series are the same.
 
-    The paper takes the distances themselves as similarities; here a small one counts more. If `scaled`, both series of a word
-    are divided by its mean on the page, so that rare and frequent words weigh alike; a word that the expert never shows is then
-    at a distance of N, the number of rounds. Else they are tf-idf values as they are, and distances of long texts are small.
+    dtw(w) is the least sum of |x[i] - y[j]| along a path that steps by one in i, in j or in both; with a `band`, i and j are never
+    further apart than that. The paper takes the distances themselves as similarities; here a small one counts more. If `scaled`,
+    both series of a word are divided by its mean on the page, so that rare and frequent words weigh the same; a word that the
+    expert never shows is then at a distance of N, the number of rounds. Otherwise they are tf-idf values as they are, and distances
+    of long texts are small.
     """
     width = _width(series.values.shape[1], band)
     scale = series.values.mean(axis=1) if scaled else np.ones(len(series.values))
@@ -33,22 +35,6 @@ def warped(series: Series, page: ArrayLike, expert: ArrayLike, band: int | None 
     return series.similarity(page, expert, nearness)
 
 
-def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> Floats:
-    """The least sum of |x[i] - y[j]| along a path that steps by one in i, in j or in both, row by row.
-
-    With a `band`, i and j are never further apart than that.
-
-    >>> dtw([[0.0, 1.0, 3.0, 3.0]], [[0.0, 0.0, 1.0, 3.0]]), dtw([[0.0, 1.0, 3.0, 3.0]], [[0.0, 0.0, 1.0, 3.0]], band=0)
-    (array([0.]), array([3.]))
-    """
-    x, y = (np.atleast_2d(np.asarray(values, np.float64)) for values in (x, y))
-    if x.shape != y.shape:
-        raise ValueError(f"series of shapes {x.shape} and {y.shape}; both must have as many rows and rounds")
-    same = np.arange(len(x))
-    found: Floats = _distances(x, same, y, same, np.ones(len(x)), _width(x.shape[1], band))
-    return found
-
-
 def _width(n_rounds: int, band: int | None) -> int:
     if band is not None and band < 0:
         raise ValueError(f"a band of {band} rounds; it must be 0 or more, or None for no limit")
@@ -58,7 +44,7 @@ def _width(n_rounds: int, band: int | None) -> int:
 @njit(cache=True)
 def _distances(own: Any, row: Any, theirs: Any, at: Any, scale: Any, width: Any) -> Any:
     n = own.shape[1]
-    found = np.zeros(len(row))
+    distance = np.zeros(len(row))
     x, y, cost = np.empty(n), np.empty(n), np.empty(n + 1)
     for r in range(len(row)):
         is_constant = True
@@ -67,15 +53,15 @@ def _distances(own: Any, row: Any, theirs: Any, at: Any, scale: Any, width: Any)
             is_constant = is_constant and y[i] == y[0]
         if is_constant:  # every path meets each x at least once, and the straight one just once
             for i in range(n):
-                found[r] += abs(x[i] - y[i])
+                distance[r] += abs(x[i] - y[i])
         else:
-            found[r] = _distance(x, y, width, cost)
-    return found
+            distance[r] = _distance(x, y, width, cost)
+    return distance
 
 
 @njit(cache=True)
 def _distance(x: Any, y: Any, width: Any, cost: Any) -> Any:
-    """Figure 5, one row of the matrix at a time; cost[j + 1] is that of reaching j."""
+    """Figure 5 of the paper, one row of the matrix at a time; cost[j + 1] is that of reaching j."""
     n = len(x)
     cost[:] = np.inf
     cost[0] = 0.0

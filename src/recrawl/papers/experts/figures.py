@@ -49,25 +49,28 @@ def _bar_colour(row: Row) -> str:
     return COLOUR.get(row["method"], PALETTE[3])
 
 
-def history_figure(found: ExpertEvaluation, title: str) -> Figure:
+def history_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
     """Accuracy against the rounds of training (Fig. 6)."""
     figure = blank_figure(title, "rounds of training, n", "accuracy")
     for method in IN_A_ROW:
-        rows = [row for row in found.rows["history"] if row["method"] == method]
+        rows = [row for row in evaluation.rows["history"] if row["method"] == method]
         _add_line(figure, method, [row["n_train"] for row in rows], rows)
-    return figure.update_yaxes(tickformat=".0%")
+    lengths = sorted({row["n_train"] for row in evaluation.rows["history"]})
+    return figure.update_yaxes(tickformat=".1~%").update_xaxes(tickvals=lengths)
 
 
-def number_figure(found: ExpertEvaluation, title: str) -> Figure:
+def number_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
     """Accuracy against the number of experts, with methods that use no other page as lines across (Fig. 7)."""
     figure = blank_figure(title, "experts beside the page itself, k", "accuracy")
-    experts = sorted((row for row in found.rows["number"] if row["method"] == RELATED), key=lambda row: int(row["k"]))
+    experts = sorted(
+        (row for row in evaluation.rows["number"] if row["method"] == RELATED), key=lambda row: int(row["k"])
+    )
     ks = [row["k"] for row in experts]
-    for row in found.rows["number"]:
+    for row in evaluation.rows["number"]:
         if row["method"] != RELATED:
             _add_line(figure, row["method"], [min(ks), max(ks)], [row, row])
     _add_line(figure, RELATED, ks, experts)
-    return figure.update_yaxes(tickformat=".0%")
+    return figure.update_yaxes(tickformat=".1~%").update_xaxes(tickvals=ks)
 
 
 def _add_line(figure: Figure, method: str, x: Sequence[int], rows: Sequence[Row]) -> None:

@@ -32,54 +32,54 @@ OPPONENTS = {
 
 def write_experts_page(
     path: str | os.PathLike[str],
-    found: ExpertEvaluation,
+    evaluation: ExpertEvaluation,
     title: str = "Do related pages show when a page will change?",
     *,
     self_contained: bool = False,
 ) -> Path:
     """Write the whole evaluation as an HTML page."""
-    intro = [*findings(found), scope(found), *found.notes]
-    return write_page(path, title, intro, sections(found), self_contained=self_contained)
+    intro = [*findings(evaluation), scope(evaluation), *evaluation.notes]
+    return write_page(path, title, intro, sections(evaluation), self_contained=self_contained)
 
 
-def sections(found: ExpertEvaluation) -> list[Section]:
+def sections(evaluation: ExpertEvaluation) -> list[Section]:
     """The parts that were run, in the order of the page."""
-    return page_sections(_run_parts(found), found)
+    return page_sections(_run_parts(evaluation), evaluation)
 
 
-def expert_tables(found: ExpertEvaluation) -> list[Table]:
+def expert_tables(evaluation: ExpertEvaluation) -> list[Table]:
     """The tables of the parts that were run, for the terminal."""
-    return terminal_tables(_run_parts(found), found)
+    return terminal_tables(_run_parts(evaluation), evaluation)
 
 
-def _run_parts(found: ExpertEvaluation) -> list[ReportPart[ExpertEvaluation]]:
-    return [part for part in PARTS if not part.name or found.rows.get(part.name)]
+def _run_parts(evaluation: ExpertEvaluation) -> list[ReportPart[ExpertEvaluation]]:
+    return [part for part in PARTS if not part.name or evaluation.rows.get(part.name)]
 
 
 # -- findings ---------------------------------------------------------------------------------------------------------
 
 
-def findings(found: ExpertEvaluation) -> list[str]:
+def findings(evaluation: ExpertEvaluation) -> list[str]:
     """First whether related pages help, then a sentence for each other part."""
-    sentences = [" ".join(_verdict(found))]
-    if found.rows.get("combining"):
-        sentences.append(_ranked("Ways to combine experts", found.rows["combining"], "method"))
-    if found.rows.get("selection"):
-        sentences.append(_ranked("Ways to choose experts", found.rows["selection"], "experts"))
-    sentences += [*_over_history(found), *_over_number(found)]
+    sentences = [" ".join(_verdict(evaluation))]
+    if evaluation.rows.get("combining"):
+        sentences.append(_ranked("Ways to combine experts", evaluation.rows["combining"], "method"))
+    if evaluation.rows.get("selection"):
+        sentences.append(_ranked("Ways to choose experts", evaluation.rows["selection"], "experts"))
+    sentences += [*_over_history(evaluation), *_over_number(evaluation)]
     return [sentence for sentence in sentences if sentence]
 
 
-def _verdict(found: ExpertEvaluation) -> Iterator[str]:
+def _verdict(evaluation: ExpertEvaluation) -> Iterator[str]:
     """Whether related experts beat those that know less, and what follows."""
-    known = {(row["method"], row["experts"]): row for row in _against_related(found)}
-    ours = known.get((RELATED, found.settings.method))
+    known = {(row["method"], row["experts"]): row for row in _against_related(evaluation)}
+    ours = known.get((RELATED, evaluation.settings.method))
     if ours is None:
         return
     balanced = f"; balanced accuracy {ours['balanced_accuracy']:.1%}" if ours["balanced_accuracy"] is not None else ""
     yield (
-        f"Related pages as experts ({ours['k']} chosen by {found.settings.method}) are right about {ours['accuracy']:.1%} of the "
-        f"rounds, as a mean over {count(ours['n_pages'], 'page')}{balanced}."
+        f"Related pages as experts ({ours['k']} chosen by {evaluation.settings.method}) are right about {ours['accuracy']:.1%} of "
+        f"the rounds, as a mean over {count(ours['n_pages'], 'page')}{balanced}."
     )
     others = {key: known[key] for key in OPPONENTS if key in known and known[key] is not ours}
     outcomes: dict[str, list[str]] = {BETTER: [], WORSE: [], NO_DIFFERENCE: []}
@@ -89,10 +89,10 @@ def _verdict(found: ExpertEvaluation) -> Iterator[str]:
     yield _conclusion({key for key, other in others.items() if _outcome(ours, other) == BETTER}, set(others))
 
 
-def _against_related(found: ExpertEvaluation) -> Iterator[Row]:
+def _against_related(evaluation: ExpertEvaluation) -> Iterator[Row]:
     """The rows that are tested against related experts with the chosen settings, on the same rounds."""
     for part in ("settings", "combining", "selection"):
-        yield from found.rows.get(part, [])
+        yield from evaluation.rows.get(part, [])
 
 
 def _outcome(ours: Row, other: Row) -> str:
@@ -144,15 +144,15 @@ def _ranked(what: str, rows: list[Row], name: str) -> str:
     return f"{what}, the best first: {listed}; {joined(differ) or 'none'} {verb} significantly from {chosen[name]}."
 
 
-def _over_history(found: ExpertEvaluation) -> Iterator[str]:
-    rows = [row for row in found.rows.get("history", []) if row["method"] == RELATED]
+def _over_history(evaluation: ExpertEvaluation) -> Iterator[str]:
+    rows = [row for row in evaluation.rows.get("history", []) if row["method"] == RELATED]
     if len(rows) > 1:
         listed = joined([f"{row['n_train']}: {row['accuracy']:.1%}" for row in rows])
         yield f"By rounds of training, related experts are right about (on the same rounds) {listed}."
 
 
-def _over_number(found: ExpertEvaluation) -> Iterator[str]:
-    rows = [row for row in found.rows.get("number", []) if row["method"] == RELATED]
+def _over_number(evaluation: ExpertEvaluation) -> Iterator[str]:
+    rows = [row for row in evaluation.rows.get("number", []) if row["method"] == RELATED]
     if len(rows) > 1:
         top = max(rows, key=lambda row: float(row["accuracy"]))
         listed = joined([f"{row['k']}: {row['accuracy']:.1%}" for row in rows])
@@ -174,40 +174,40 @@ SETTINGS_TEXT = (
 )
 
 
-def _settings_figure(found: ExpertEvaluation) -> Figure:
-    known = {row["method"]: row for row in found.rows["settings"] if row["experts"] != RANDOM}
+def _settings_figure(evaluation: ExpertEvaluation) -> Figure:
+    known = {row["method"]: row for row in evaluation.rows["settings"] if row["experts"] != RANDOM}
     names = {RELATED: "Related experts", SINGLE: "the page alone", MAJORITY: "majority class"}
     title = ", ".join(f"{name} {known[key]['accuracy']:.1%}" for key, name in names.items() if key in known)
-    return figures.method_figure(title, found.rows["settings"], tables.label)
+    return figures.method_figure(title, evaluation.rows["settings"], tables.label)
 
 
-def _combining_text(found: ExpertEvaluation) -> str:
+def _combining_text(evaluation: ExpertEvaluation) -> str:
     return (
-        f"The same {found.settings.k} related pages, used in other ways (Table 2 of the paper: relational union 62.91%, boosting "
-        "63.44%, bagging 63.58%, experts 72.72%). The union is one learner with the features of all pages; bagging and boosting "
-        f"are {found.settings.n_models} such learners, each trained on a sample of the rounds, or with most weight on the rounds "
-        "that those before it got wrong; experts are one learner for each page, and they vote."
+        f"The same {evaluation.settings.k} related pages, used in other ways (Table 2 of the paper: relational union 62.91%, "
+        "boosting 63.44%, bagging 63.58%, experts 72.72%). The union is one learner with the features of all pages; bagging and "
+        f"boosting are {evaluation.settings.n_models} such learners, each trained on a sample of the rounds, or with most weight "
+        "on the rounds that those before it got wrong; experts are one learner for each page, and they vote."
     )
 
 
-def _combining_figure(found: ExpertEvaluation) -> Figure:
-    rows = found.rows["combining"]
+def _combining_figure(evaluation: ExpertEvaluation) -> Figure:
+    rows = evaluation.rows["combining"]
     return figures.method_figure("Accuracy by the way of combining", rows, lambda row: str(row["method"]))
 
 
-def _selection_text(found: ExpertEvaluation) -> str:
-    again = found.settings.reselect
+def _selection_text(evaluation: ExpertEvaluation) -> str:
+    again = evaluation.settings.reselect
     when = f"again every {count(again, 'round')}" if again else "once"
     return (
         "Which pages are asked (Table 3 of the paper: graph 64.40%, content 67.27%, cross-correlation 72.72%, dtw 70.33%): those "
         "one link away, those with the most similar words, those whose words rise and fall alike, at any delay "
         "(cross-correlation) or with time stretched (dtw); and random ones, which the paper does not try. Experts are chosen "
-        f"{when}, by what was seen before the first prediction they serve. The p-value is against {found.settings.method}."
+        f"{when}, by what was seen before the first prediction they serve. The p-value is against {evaluation.settings.method}."
     )
 
 
-def _selection_figure(found: ExpertEvaluation) -> Figure:
-    rows = found.rows["selection"]
+def _selection_figure(evaluation: ExpertEvaluation) -> Figure:
+    rows = evaluation.rows["selection"]
     return figures.method_figure(
         "Accuracy by the way of choosing", rows, lambda row: str(row["experts"] or row["method"])
     )
@@ -218,22 +218,22 @@ PARTS: tuple[ReportPart[ExpertEvaluation], ...] = (
         title="What helps to predict a change (Table 1 of the paper)",
         name="settings",
         text=lambda _: SETTINGS_TEXT,
-        figures=lambda found: [_settings_figure(found)],
-        tables=lambda found: [tables.settings_table(found)],
+        figures=lambda evaluation: [_settings_figure(evaluation)],
+        tables=lambda evaluation: [tables.settings_table(evaluation)],
     ),
     ReportPart(
         title="Ways to combine experts (Table 2)",
         name="combining",
         text=_combining_text,
-        figures=lambda found: [_combining_figure(found)],
-        tables=lambda found: [tables.combining_table(found)],
+        figures=lambda evaluation: [_combining_figure(evaluation)],
+        tables=lambda evaluation: [tables.combining_table(evaluation)],
     ),
     ReportPart(
         title="Ways to choose experts (Table 3)",
         name="selection",
         text=_selection_text,
-        figures=lambda found: [_selection_figure(found)],
-        tables=lambda found: [tables.selection_table(found)],
+        figures=lambda evaluation: [_selection_figure(evaluation)],
+        tables=lambda evaluation: [tables.selection_table(evaluation)],
     ),
     ReportPart(
         title="Accuracy by rounds of training (Fig. 6)",
@@ -242,10 +242,10 @@ PARTS: tuple[ReportPart[ExpertEvaluation], ...] = (
             "Whether more rounds of training help (Fig. 6 of the paper, where they hardly do from 30 days on). All are scored on "
             "the rounds that the longest training leaves, so these accuracies differ a little from those above."
         ),
-        figures=lambda found: [
-            figures.history_figure(found, "Accuracy by rounds of training, on the same predictions")
+        figures=lambda evaluation: [
+            figures.history_figure(evaluation, "Accuracy by rounds of training, on the same predictions")
         ],
-        tables=lambda found: [tables.history_table(found)],
+        tables=lambda evaluation: [tables.history_table(evaluation)],
     ),
     ReportPart(
         title="Accuracy by number of experts (Fig. 7)",
@@ -254,9 +254,9 @@ PARTS: tuple[ReportPart[ExpertEvaluation], ...] = (
             "How many related pages to ask (Fig. 7 of the paper, where accuracy grows up to 20 and falls after). The lines across "
             "are methods that ask no other page."
         ),
-        figures=lambda found: [
-            figures.number_figure(found, f"Accuracy by number of experts, chosen by {found.settings.method}")
+        figures=lambda evaluation: [
+            figures.number_figure(evaluation, f"Accuracy by number of experts, chosen by {evaluation.settings.method}")
         ],
-        tables=lambda found: [tables.number_table(found)],
+        tables=lambda evaluation: [tables.number_table(evaluation)],
     ),
 )

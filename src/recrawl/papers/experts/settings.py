@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from recrawl.models.experts.selection import METHODS
+from recrawl.models.experts.selection import PAPER_METHODS
 
 Row: TypeAlias = dict[str, Any]
 PARTS = ("settings", "combining", "selection", "history", "number")
@@ -26,7 +26,7 @@ class ExpertSettings:
     k: int = 20  # experts
     ks: tuple[int, ...] = (1, 2, 5, 10, 15, 20, 30)  # of Fig. 7
     method: str = "cross-correlation"  # how experts are chosen
-    methods: tuple[str, ...] = METHODS  # of Table 3
+    methods: tuple[str, ...] = PAPER_METHODS  # of Table 3
     reselect: int | None = None  # rounds after which experts are chosen again; None: once
     l: int = 1  # window of the features  # noqa: E741
     sigma: int = 1  # rounds ahead

@@ -37,17 +37,17 @@ FORMATS = {"accuracy": ".1%", "± 95%": ".1%", "balanced accuracy": ".1%", "p-va
 IN_A_ROW = {MAJORITY: "majority", COIN: "coin", THRESHOLD: "threshold", SINGLE: "single", RELATED: "related"}
 
 
-def scope(found: ExpertEvaluation) -> str:
+def scope(evaluation: ExpertEvaluation) -> str:
     """What was evaluated."""
-    settings = found.settings
-    sample = ", at random" if found.n_predicted == settings.most_pages else ""
+    settings = evaluation.settings
+    sample = ", at random" if evaluation.n_predicted == settings.most_pages else ""
     return (
-        f"{count(found.n_pages, 'page')} with known words in {count(found.n_rounds, 'round')} ({settings.every}) from "
-        f"{found.first} to {found.last}. Predicted are {found.n_predicted:,} of them{sample}: those that switch between "
-        f"change and no change in {settings.alpha:.0%} of the rounds or more. Predictions are made {count(settings.sigma, 'round')} ahead, from "
-        f"{count(settings.n_train, 'round')} of training. What counts as a change: {settings.notion}; "
-        f"{percent(found.change_rate)} of the known rounds of all pages have one, and {percent(found.predicted_change_rate)} of "
-        "those of the predicted pages."
+        f"{count(evaluation.n_pages, 'page')} with known words in {count(evaluation.n_rounds, 'round')} ({settings.every}) from "
+        f"{evaluation.first} to {evaluation.last}. Predicted are {evaluation.n_predicted:,} of them{sample}: those that switch "
+        f"between change and no change in {settings.alpha:.0%} of the rounds or more. Predictions are made "
+        f"{count(settings.sigma, 'round')} ahead, from {count(settings.n_train, 'round')} of training. What counts as a change: "
+        f"{settings.notion}; {percent(evaluation.change_rate)} of the known rounds of all pages have one, and "
+        f"{percent(evaluation.predicted_change_rate)} of those of the predicted pages."
     )
 
 
@@ -76,36 +76,36 @@ def in_paper(row: Row) -> float | None:
     return IN_PAPER.get(row["method"])
 
 
-def settings_table(found: ExpertEvaluation) -> Table:
+def settings_table(evaluation: ExpertEvaluation) -> Table:
     """What helps: the past alone, the page's own words, related pages; or any pages (Table 1)."""
-    return _by_method(found.rows["settings"], ("method",), lambda row: [label(row)], AGAINST_RELATED)
+    return _by_method(evaluation.rows["settings"], ("method",), lambda row: [label(row)], AGAINST_RELATED)
 
 
-def combining_table(found: ExpertEvaluation) -> Table:
+def combining_table(evaluation: ExpertEvaluation) -> Table:
     """Ways to combine the experts' knowledge (Table 2)."""
-    return _by_method(found.rows["combining"], ("method",), lambda row: [row["method"]], AGAINST_RELATED)
+    return _by_method(evaluation.rows["combining"], ("method",), lambda row: [row["method"]], AGAINST_RELATED)
 
 
-def selection_table(found: ExpertEvaluation) -> Table:
+def selection_table(evaluation: ExpertEvaluation) -> Table:
     """Ways to choose experts (Table 3)."""
-    rows = found.rows["selection"]
+    rows = evaluation.rows["selection"]
     return _by_method(rows, ("experts",), lambda row: [row["experts"] or row["method"]], AGAINST_RELATED)
 
 
-def number_table(found: ExpertEvaluation) -> Table:
+def number_table(evaluation: ExpertEvaluation) -> Table:
     """Accuracy by the number of experts (Fig. 7)."""
-    rows = found.rows["number"]
+    rows = evaluation.rows["number"]
     note = f"p-value: paired t-test over pages against {SINGLE}"
     table = _by_method(rows, ("method", "experts"), lambda row: [row["method"], row["k"] or None], note)
     # Without the last column: the paper has a plot and no numbers.
     return replace(table, header=table.header[:-1], rows=[row[:-1] for row in table.rows])
 
 
-def history_table(found: ExpertEvaluation) -> Table:
+def history_table(evaluation: ExpertEvaluation) -> Table:
     """Accuracy by the rounds of training, all on the same predictions (Fig. 6)."""
     rows: list[list[Cell]] = []
-    for n in dict.fromkeys(row["n_train"] for row in found.rows["history"]):
-        known = {row["method"]: row for row in found.rows["history"] if row["n_train"] == n}
+    for n in dict.fromkeys(row["n_train"] for row in evaluation.rows["history"]):
+        known = {row["method"]: row for row in evaluation.rows["history"] if row["n_train"] == n}
         single, related = known[SINGLE], known[RELATED]
         row: list[Cell] = [n, *(known[method]["accuracy"] for method in IN_A_ROW)]
         row += [single["balanced_accuracy"], related["balanced_accuracy"], single["p_value"]]

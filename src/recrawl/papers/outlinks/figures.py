@@ -44,9 +44,9 @@ ERRORS = (("r2", "R²", GREEN, ""), ("mae", "MAE", BLUE, "/"), ("medae", "MedAE"
 N_BINS = 10  # of a calibration curve
 
 
-def feature_figure(found: OutlinkEvaluation, links: str) -> Figure:
+def feature_figure(evaluation: OutlinkEvaluation, links: str) -> Figure:
     """R², mean and median absolute error for each learner and feature set (LBLA Figs. 9 and 10)."""
-    rows = [row for row in feature_rows(found) if row["links"] == links]
+    rows = [row for row in feature_rows(evaluation) if row["links"] == links]
     top = best(rows, "r2")
     title = f"{kind(links)}: the link change rate from what the first round shows"
     if top:
@@ -71,14 +71,14 @@ def feature_figure(found: OutlinkEvaluation, links: str) -> Figure:
         )
     return (
         figure.update_layout(barmode="group", bargap=0.12)
-        .update_xaxes(dividercolor=GREY, showgrid=False)
+        .update_xaxes(dividercolor=GREY, showgrid=False, tickangle=-90, tickfont_size=11)
         .update_yaxes(zeroline=True, zerolinecolor=GREY)
     )
 
 
-def history_figure(found: OutlinkEvaluation, links: str) -> Figure:
+def history_figure(evaluation: OutlinkEvaluation, links: str) -> Figure:
     """Scores of presence against the rounds of history, beside the previous count's F1 (LBLA Fig. 12)."""
-    rows = [row for row in history_rows(found) if row["links"] == links]
+    rows = [row for row in history_rows(evaluation) if row["links"] == links]
     steps = sorted((row for row in rows if row["learner"] != PREVIOUS), key=lambda row: row["history"])
     figure = blank_figure(_history_title(links, steps), "rounds of history", "score")
     for i, (score, name, colour) in enumerate(SCORE_LINES):
@@ -114,9 +114,10 @@ def _history_title(links: str, steps: Sequence[Row]) -> str:
 def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: bool) -> Figure:
     """How much a score drops when features are shuffled, one box for each, the most important on top (LBLA Figs. 11, 13)."""
     what = "correlated features, shuffled together" if grouped else "single features"
-    title = f"{TARGETS.get(target, target).capitalize()}, {links} links: {what}"
+    score = SCORE_OF.get(target, "the score")
+    title = f"{TARGETS.get(target, target).capitalize()}, {links} links: {what}, by the drop of {score}"
     height = 120 + 38 * len(rows)
-    figure = blank_figure(title, f"drop of {SCORE_OF.get(target, 'the score')}", "", height)
+    figure = blank_figure(title, "drop", "", height)
     for i, row in enumerate(rows):
         figure.add_box(
             x=row["drops"],
@@ -138,18 +139,18 @@ def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: 
     return figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
 
 
-def precision_figure(found: OutlinkEvaluation, links: str, truth: str) -> Figure:
+def precision_figure(evaluation: OutlinkEvaluation, links: str, truth: str) -> Figure:
     """Precision@k% of every ranking, the largest area first (LBLA Fig. 15; its preprint's Figs. 17 to 19)."""
-    rows = [row for row in ranking_rows(found) if (row["links"], row["truth"]) == (links, truth)]
+    rows = [row for row in ranking_rows(evaluation) if (row["links"], row["truth"]) == (links, truth)]
     styles = {row["ranking"]: style for row, style in zip(rows, _styles(rows), strict=True)}
     rows = sorted((row for row in rows if is_known(row["area"])), key=lambda row: -row["area"])
-    marked = apart(found)
+    marked = apart(evaluation)
     title = f"{kind(links)}, {TARGETS.get(truth, truth)}"
     if top := best((row for row in rows if row["ranking"] not in marked), "area"):
         title += f": {label(top)} finds the top pages best (area {top['area']:.3f})"
     figure = blank_figure(title, "top share k of the pages", "share found in the ranking's top k", height=560)
     for row in rows:
-        curve = _mean_curve(found, row)
+        curve = _mean_curve(evaluation, row)
         figure.add_scatter(
             x=np.linspace(0, 1, len(curve)),
             y=curve,
@@ -160,10 +161,12 @@ def precision_figure(found: OutlinkEvaluation, links: str, truth: str) -> Figure
     return _shares(figure, "random: 0.500", 1.0)
 
 
-def _mean_curve(found: OutlinkEvaluation, row: Row) -> Floats:
+def _mean_curve(evaluation: OutlinkEvaluation, row: Row) -> Floats:
     keys = ("links", "truth", "ranking")
     curves = [
-        other["curve"] for other in found.rows["rankings"] if other["curve"] and all(other[k] == row[k] for k in keys)
+        other["curve"]
+        for other in evaluation.rows["rankings"]
+        if other["curve"] and all(other[k] == row[k] for k in keys)
     ]
     values = np.array([curve for curve in curves if len(curve) == len(curves[0])], np.float64)
     known = ~np.isnan(values)
@@ -186,10 +189,10 @@ def _styles(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return styles
 
 
-def calibration_figure(found: OutlinkEvaluation, links: str) -> Figure:
+def calibration_figure(evaluation: OutlinkEvaluation, links: str) -> Figure:
     """Of the pages with about the same predicted probability of new links, the share that had some."""
     top = min(
-        (row for row in count_rows(found) if row["links"] == links and is_known(row["calibration_error"])),
+        (row for row in count_rows(evaluation) if row["links"] == links and is_known(row["calibration_error"])),
         key=lambda row: float(row["calibration_error"]),
         default=None,
     )
@@ -200,7 +203,7 @@ def calibration_figure(found: OutlinkEvaluation, links: str) -> Figure:
         )
     figure = blank_figure(title, "predicted probability of new links", "share of pages with new links", height=480)
     bins: dict[str, list[Any]] = {}
-    for row in found.rows["counts"]:
+    for row in evaluation.rows["counts"]:
         if row["links"] == links:
             bins.setdefault(row["learner"], []).extend(row.get("calibration") or [])
     highest = 0.05

@@ -29,13 +29,13 @@ SEQUENTIAL = ((0.0, "#eef4fa"), (0.5, "#8fbce6"), (1.0, "#1b4f8a"))
 RATES = "Cividis"  # for the link change rate: can be read on a light and on a dark page
 
 
-def correlation_figure(found: OutlinkEvaluation, row: Row) -> Figure:
+def correlation_figure(evaluation: OutlinkEvaluation, row: Row) -> Figure:
     """Spearman's ρ in hundredths between every two static features, the lower triangle (LBLA Fig. 8).
 
     Names are above their rows, not beside them: on a phone they would leave the cells no room.
     """
     names, rho = row["names"], row["spearman"]
-    strongest = correlated_pairs(found)[:1]
+    strongest = correlated_pairs(evaluation)[:1]
     title = "".join(f"“{first}” and “{second}” correlate most (ρ {value:.2f})" for first, second, value in strongest)
     figure = blank_figure(title or "Which features correlate", "", "", height=140 + 38 * len(names))
     cells = _cells(rho, [[f"{plotly_text(first)}<br>{plotly_text(second)}" for second in names] for first in names])
@@ -156,14 +156,14 @@ class Axis:
         return span | {"tickvals": np.log1p(shown).tolist(), "ticktext": [_short(value) for value in shown]}
 
 
-def ranking_figure(found: OutlinkEvaluation, links: str) -> Figure:
+def ranking_figure(evaluation: OutlinkEvaluation, links: str) -> Figure:
     """Spearman's ρ of every ranking with every truth; each row has its own scale of colours (LBLA Fig. 14)."""
-    rows = [row for row in ranking_rows(found) if row["links"] == links]
+    rows = [row for row in ranking_rows(evaluation) if row["links"] == links]
     rankings = list(dict.fromkeys((row["ranking"], row["paper"]) for row in rows))
     truths = list(dict.fromkeys(row["truth"] for row in rows))
     known = {(row["truth"], row["ranking"]): row["spearman"] for row in rows}
     rho = [[known.get((truth, name)) for name, _ in rankings] for truth in truths]
-    compared = [row for row in rows if row["ranking"] not in apart(found)]
+    compared = [row for row in rows if row["ranking"] not in apart(evaluation)]
     figure = blank_figure(_ranking_title(links, compared), "", "", height=180 + 56 * len(truths))
     figure.add_heatmap(
         **_cells(rho, [[plotly_text(name) for name, _ in rankings] for _ in truths]),
@@ -176,7 +176,7 @@ def ranking_figure(found: OutlinkEvaluation, links: str) -> Figure:
     n_models = sum(name not in BASELINES for name, _ in rankings)
     if 0 < n_models < len(rankings):
         figure.add_vline(x=n_models - 0.5, line={"color": ORANGE, "width": 3})
-    columns = [plotly_text(paper or name) + (MARK if name in apart(found) else "") for name, paper in rankings]
+    columns = [plotly_text(paper or name) + (MARK if name in apart(evaluation) else "") for name, paper in rankings]
     names = [folded(f"{TARGETS.get(truth, truth)} ({PAPERS.get(truth, '–')})", 14, 3) for truth in truths]
     figure = _named_cells(figure, columns, names)
     return figure.update_xaxes(tickangle=-90, tickfont_size=11).update_yaxes(tickfont_size=11)

@@ -25,39 +25,39 @@ TIE = 0.005  #: scores that differ by less are called equal
 
 def write_outlinks_page(
     path: str | os.PathLike[str],
-    found: OutlinkEvaluation,
+    evaluation: OutlinkEvaluation,
     title: str = "How well new links can be predicted",
     *,
     self_contained: bool = False,
 ) -> Path:
     """Write the whole evaluation as an HTML page."""
-    intro = [*findings(found), f"{tables.scope(found)} {_rates_used(found)}", *found.notes]
-    return write_page(path, title, intro, sections(found), self_contained=self_contained)
+    intro = [*findings(evaluation), f"{tables.scope(evaluation)} {_rates_used(evaluation)}", *evaluation.notes]
+    return write_page(path, title, intro, sections(evaluation), self_contained=self_contained)
 
 
-def sections(found: OutlinkEvaluation) -> list[Section]:
+def sections(evaluation: OutlinkEvaluation) -> list[Section]:
     """Every part that was run as a section; one that found nothing says so."""
-    return page_sections(_run_parts(found), found)
+    return page_sections(_run_parts(evaluation), evaluation)
 
 
-def outlink_tables(found: OutlinkEvaluation) -> list[Table]:
+def outlink_tables(evaluation: OutlinkEvaluation) -> list[Table]:
     """The tables of the parts that were run, for the terminal; a part that found nothing has none."""
-    return [table for table in terminal_tables(_run_parts(found), found) if table.rows]
+    return [table for table in terminal_tables(_run_parts(evaluation), evaluation) if table.rows]
 
 
-def _run_parts(found: OutlinkEvaluation) -> list[ReportPart[OutlinkEvaluation]]:
-    return [part for part in PARTS if not part.name or part.name in found.rows]
+def _run_parts(evaluation: OutlinkEvaluation) -> list[ReportPart[OutlinkEvaluation]]:
+    return [part for part in PARTS if not part.name or part.name in evaluation.rows]
 
 
-def findings(found: OutlinkEvaluation) -> list[str]:
+def findings(evaluation: OutlinkEvaluation) -> list[str]:
     """What the evaluation shows, in up to six sentences; fewer where less was run."""
     parts = (_best_features, _worth_of_history, _strongest_feature, _best_ranking, _best_counts)
-    return [sentence for part in parts for sentence in part(found)]
+    return [sentence for part in parts for sentence in part(evaluation)]
 
 
-def _best_features(found: OutlinkEvaluation) -> Iterator[str]:
+def _best_features(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts = []
-    for links, rows in _by_links(tables.feature_rows(found)):
+    for links, rows in _by_links(tables.feature_rows(evaluation)):
         top = best(rows, "r2")
         zero = next((row["r2"] for row in rows if row["learner"] == "always-zero"), None)
         if top:
@@ -67,9 +67,9 @@ def _best_features(found: OutlinkEvaluation) -> Iterator[str]:
         yield f"The link change rate is predicted best {joined(parts)}."
 
 
-def _worth_of_history(found: OutlinkEvaluation) -> Iterator[str]:
+def _worth_of_history(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts = []
-    for links, rows in _by_links(tables.history_rows(found)):
+    for links, rows in _by_links(tables.history_rows(evaluation)):
         f1 = {row["history"]: row["f1"] for row in rows if row["learner"] != tables.PREVIOUS and is_known(row["f1"])}
         if 0 not in f1 or 1 not in f1:
             continue
@@ -86,9 +86,9 @@ def _worth_of_history(found: OutlinkEvaluation) -> Iterator[str]:
         yield f"One round of history takes the F1 of whether a page will have new links {joined(parts)}."
 
 
-def _strongest_feature(found: OutlinkEvaluation) -> Iterator[str]:
+def _strongest_feature(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts: dict[str, list[str]] = {}
-    for (target, links), (single, groups) in tables.importance_rows(found).items():
+    for (target, links), (single, groups) in tables.importance_rows(evaluation).items():
         top, together = (single[0], "") if single else (groups[0], " shuffled together")
         score = tables.SCORE_OF.get(target, "score")
         feature = f"“{top['name']}”{together} ({links} links: {top['importance']:.3f} of {score})"
@@ -98,10 +98,12 @@ def _strongest_feature(found: OutlinkEvaluation) -> Iterator[str]:
         yield f"The feature whose shuffling costs most is {strongest}."
 
 
-def _best_ranking(found: OutlinkEvaluation) -> Iterator[str]:
-    apart = tables.apart(found)
+def _best_ranking(evaluation: OutlinkEvaluation) -> Iterator[str]:
+    apart = tables.apart(evaluation)
     rows = [
-        row for row in tables.ranking_rows(found) if row["truth"] == "new-link-count" and row["ranking"] not in apart
+        row
+        for row in tables.ranking_rows(evaluation)
+        if row["truth"] == "new-link-count" and row["ranking"] not in apart
     ]
     for links, of_links in _by_links(rows):
         model = best((row for row in of_links if row["ranking"] not in tables.BASELINES), "spearman")
@@ -136,9 +138,9 @@ def _named(row: Row, what: str, score: str) -> str:
     return f"{map_figures.label(row)} ({ours}{what} {row[score]:.3f})"
 
 
-def _best_counts(found: OutlinkEvaluation) -> Iterator[str]:
+def _best_counts(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts = []
-    for links, rows in _by_links(tables.count_rows(found)):
+    for links, rows in _by_links(tables.count_rows(evaluation)):
         if top := best(rows, "log_likelihood"):
             covered = top["covered_80"]
             inside = f"; {percent(covered)} of pages in its 80% interval" if is_known(covered) else ""
@@ -147,8 +149,8 @@ def _best_counts(found: OutlinkEvaluation) -> Iterator[str]:
         yield f"The number of new links is most likely under {joined(parts)}."
 
 
-def _rates_used(found: OutlinkEvaluation) -> str:
-    if found.settings.papers_rate:
+def _rates_used(evaluation: OutlinkEvaluation) -> str:
+    if evaluation.settings.papers_rate:
         return (
             "The link change rates of related pages include the predicted round, as in the papers: the future leaks into the "
             "features, and scores are better than a crawler can expect."
@@ -166,24 +168,24 @@ def _by_links(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 
 def _missing(part: str) -> Callable[[OutlinkEvaluation], str]:
     reason = "Nothing to show: there was too little to learn from."
-    return lambda found: "" if found.rows[part] else reason
+    return lambda evaluation: "" if evaluation.rows[part] else reason
 
 
-def _importance_text(found: OutlinkEvaluation) -> str:
+def _importance_text(evaluation: OutlinkEvaluation) -> str:
     text = (
         "How much worse a model gets when a feature is shuffled among pages it has not learnt from, one dot for each "
         "shuffle, as in LBLA Figs. 11 and 13.\n\n"
         "Of two features with the same information, a model needs only one, so alone neither looks important: correlated "
         "features are therefore also shuffled together. Features that change nothing are left out."
     )
-    return text if tables.importance_rows(found) else f"{text}\n\nNo feature changes the scores."
+    return text if tables.importance_rows(evaluation) else f"{text}\n\nNo feature changes the scores."
 
 
-def _ranking_figures(found: OutlinkEvaluation) -> list[Figure]:
-    kinds = tables.kinds(found, "rankings")
-    truths = dict.fromkeys(row["truth"] for row in found.rows["rankings"])
-    scored = [map_figures.ranking_figure(found, links) for links in kinds]
-    return [*scored, *(figures.precision_figure(found, links, truth) for truth in truths for links in kinds)]
+def _ranking_figures(evaluation: OutlinkEvaluation) -> list[Figure]:
+    kinds = tables.kinds(evaluation, "rankings")
+    truths = dict.fromkeys(row["truth"] for row in evaluation.rows["rankings"])
+    scored = [map_figures.ranking_figure(evaluation, links) for links in kinds]
+    return [*scored, *(figures.precision_figure(evaluation, links, truth) for truth in truths for links in kinds)]
 
 
 #: In the order of the page.
@@ -198,8 +200,10 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "SP: sizes, text quality, depths and outlinks of the page; SPsem: with the semantic vector of its text; "
             "SN: with inlinks, TrustRank and the means over related pages. The reference always predicts zero."
         ),
-        figures=lambda found: [figures.feature_figure(found, links) for links in tables.kinds(found, "features")],
-        tables=lambda found: [tables.feature_table(found)],
+        figures=lambda evaluation: [
+            figures.feature_figure(evaluation, links) for links in tables.kinds(evaluation, "features")
+        ],
+        tables=lambda evaluation: [tables.feature_table(evaluation)],
         missing=_missing("features"),
     ),
     ReportPart(
@@ -209,17 +213,19 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "How well it is predicted whether a page will have new links, with more and more rounds of history in the "
             "features, as in LBLA Fig. 12; the grey line is the F1 of repeating what happened in the previous round."
         ),
-        figures=lambda found: [figures.history_figure(found, links) for links in tables.kinds(found, "history")],
-        tables=lambda found: [tables.history_table(found)],
+        figures=lambda evaluation: [
+            figures.history_figure(evaluation, links) for links in tables.kinds(evaluation, "history")
+        ],
+        tables=lambda evaluation: [tables.history_table(evaluation)],
         missing=_missing("history"),
     ),
     ReportPart(
         title="Which features matter",
         name="importance",
         text=_importance_text,
-        figures=lambda found: [
+        figures=lambda evaluation: [
             figures.importance_figure(target, links, rows, grouped=grouped)
-            for (target, links), both in tables.importance_rows(found).items()
+            for (target, links), both in tables.importance_rows(evaluation).items()
             for grouped, rows in zip((False, True), both, strict=True)
             if rows
         ],
@@ -234,8 +240,10 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "positive, orange is negative. The numbers in the cells are hundredths of ρ, those below the columns are those of "
             "the rows."
         ),
-        figures=lambda found: [map_figures.correlation_figure(found, row) for row in found.rows["correlation"]],
-        tables=lambda found: [tables.correlation_table(found)],
+        figures=lambda evaluation: [
+            map_figures.correlation_figure(evaluation, row) for row in evaluation.rows["correlation"]
+        ],
+        tables=lambda evaluation: [tables.correlation_table(evaluation)],
         missing=_missing("correlation"),
     ),
     ReportPart(
@@ -246,8 +254,8 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "their true rate, on the right the prediction of a model that knows only these two features. Axes whose values "
             "spread over orders of magnitude are logarithmic."
         ),
-        figures=lambda found: list(map(map_figures.map_figure, found.rows["maps"])),
-        tables=lambda found: [tables.map_table(found)],
+        figures=lambda evaluation: list(map(map_figures.map_figure, evaluation.rows["maps"])),
+        tables=lambda evaluation: [tables.map_table(evaluation)],
         missing=_missing("maps"),
     ),
     ReportPart(
@@ -262,7 +270,7 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "the presence and the number of new links are these predictions."
         ),
         figures=_ranking_figures,
-        tables=lambda found: [tables.ranking_table(found, tables.kinds(found, "rankings"))],
+        tables=lambda evaluation: [tables.ranking_table(evaluation, tables.kinds(evaluation, "rankings"))],
         missing=_missing("rankings"),
     ),
     ReportPart(
@@ -273,8 +281,10 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "better; 80% of pages or a little more should be in the 80% interval, and a curve on the diagonal means that the "
             "probabilities are right. Of these models LBLA has only NGBoost (NNL-NGB), and no such figure."
         ),
-        figures=lambda found: [figures.calibration_figure(found, links) for links in tables.kinds(found, "counts")],
-        tables=lambda found: [tables.count_table(found)],
+        figures=lambda evaluation: [
+            figures.calibration_figure(evaluation, links) for links in tables.kinds(evaluation, "counts")
+        ],
+        tables=lambda evaluation: [tables.count_table(evaluation)],
         missing=_missing("counts"),
     ),
 )

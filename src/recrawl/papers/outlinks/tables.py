@@ -40,17 +40,17 @@ MARKED = "†: tested on the quarter of the pages that it has not learnt from; c
 _CLASSIFIED = {"precision": "precision", "recall": "recall", "f1": "F1", "balanced_accuracy": "balanced accuracy"}
 
 
-def scope(found: OutlinkEvaluation) -> str:
+def scope(evaluation: OutlinkEvaluation) -> str:
     """What the evaluation was measured on, and how."""
     split = (
         "models learn from the rounds before it and are tested on all pages (for the link change rate: on a quarter of them, "
         "which they have not learnt from)"
-        if found.settings.split == "time"
+        if evaluation.settings.split == "time"
         else "models learn from three quarters of the pages and are tested on the others"
     )
     return (
-        f"{count(found.n_pages, 'page')} in {count(found.n_rounds, 'round')}; predicted is the round that ends at "
-        f"{found.predicted.replace('T', ' ')} UTC, and {split}. Related pages: {found.related}."
+        f"{count(evaluation.n_pages, 'page')} in {count(evaluation.n_rounds, 'round')}; predicted is the round that ends at "
+        f"{evaluation.predicted.replace('T', ' ')} UTC, and {split}. Related pages: {evaluation.related}."
     )
 
 
@@ -59,38 +59,38 @@ def best(rows: Iterable[Row], score: str) -> Row | None:
     return max((row for row in rows if is_known(row.get(score))), key=lambda row: float(row[score]), default=None)
 
 
-def feature_rows(found: OutlinkEvaluation) -> list[Row]:
+def feature_rows(evaluation: OutlinkEvaluation) -> list[Row]:
     """The feature ladder, averaged over the repetitions."""
-    return found.mean("features", ("links", "features", "learner"), ("r2", "mae", "medae"))
+    return evaluation.mean("features", ("links", "features", "learner"), ("r2", "mae", "medae"))
 
 
-def history_rows(found: OutlinkEvaluation) -> list[Row]:
+def history_rows(evaluation: OutlinkEvaluation) -> list[Row]:
     """The history ladder, averaged over the repetitions."""
-    return found.mean("history", ("links", "history", "n_columns", "learner"), _CLASSIFIED)
+    return evaluation.mean("history", ("links", "history", "n_columns", "learner"), _CLASSIFIED)
 
 
-def ranking_rows(found: OutlinkEvaluation) -> list[Row]:
+def ranking_rows(evaluation: OutlinkEvaluation) -> list[Row]:
     """The rankings, averaged over the repetitions; the baselines last."""
-    rows = found.mean("rankings", ("links", "ranking", "paper", "truth"), ("spearman", "area"))
+    rows = evaluation.mean("rankings", ("links", "ranking", "paper", "truth"), ("spearman", "area"))
     return sorted(rows, key=lambda row: row["ranking"] in BASELINES)
 
 
-def apart(found: OutlinkEvaluation) -> frozenset[str]:
+def apart(evaluation: OutlinkEvaluation) -> frozenset[str]:
     """Rankings that were not tested on the pages of all others: those that learn the link change rate, in the split by time."""
-    split = found.settings.split
-    return frozenset(row["ranking"] for row in found.rows.get("rankings", []) if row.get("split", split) != split)
+    split = evaluation.settings.split
+    return frozenset(row["ranking"] for row in evaluation.rows.get("rankings", []) if row.get("split", split) != split)
 
 
-def count_rows(found: OutlinkEvaluation) -> list[Row]:
+def count_rows(evaluation: OutlinkEvaluation) -> list[Row]:
     """The models of counts, averaged over the repetitions."""
     scores = ("log_likelihood", "covered_80", "calibration_error", "mae", "spearman")
-    return found.mean("counts", ("links", "learner"), scores)
+    return evaluation.mean("counts", ("links", "learner"), scores)
 
 
-def importance_rows(found: OutlinkEvaluation) -> dict[tuple[str, str], tuple[list[Row], list[Row]]]:
+def importance_rows(evaluation: OutlinkEvaluation) -> dict[tuple[str, str], tuple[list[Row], list[Row]]]:
     """(target, links) → the most important features, and the most important groups; none that changes nothing."""
     by_target: dict[tuple[str, str], tuple[list[Row], list[Row]]] = {}
-    for row in found.rows.get("importance", []):
+    for row in evaluation.rows.get("importance", []):
         if is_known(row["importance"]) and row["importance"] > NEGLIGIBLE:
             single, groups = by_target.setdefault((row["target"], row["links"]), ([], []))
             (groups if row["grouped"] else single).append(row)
@@ -101,11 +101,11 @@ def _most(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -row["importance"])[:TOP]
 
 
-def correlated_pairs(found: OutlinkEvaluation) -> list[tuple[str, str, float]]:
+def correlated_pairs(evaluation: OutlinkEvaluation) -> list[tuple[str, str, float]]:
     """Every two features and their correlation, the strongest first, whatever the sign."""
     pairs = [
         (names[j], names[i], rho)
-        for row in found.rows.get("correlation", [])
+        for row in evaluation.rows.get("correlation", [])
         for names in [row["names"]]
         for i, line in enumerate(row["spearman"])
         for j, rho in enumerate(line[:i])
@@ -114,24 +114,24 @@ def correlated_pairs(found: OutlinkEvaluation) -> list[tuple[str, str, float]]:
     return sorted(pairs, key=lambda pair: -abs(pair[2]))
 
 
-def feature_table(found: OutlinkEvaluation) -> Table:
+def feature_table(evaluation: OutlinkEvaluation) -> Table:
     """How well the link change rate is predicted from each feature set (LBLA Figs. 9 and 10)."""
     header = ("links", "features", "learner", "R²", "MAE", "MedAE")
     keys = ("links", "features", "learner", "r2", "mae", "medae")
-    table = Table(header, _cells(feature_rows(found), keys), dict.fromkeys(header[3:], ".3f"))
-    return replace(_best_by_block(table, {"R²": max, "MAE": min}), note=how_tested(found, "features"))
+    table = Table(header, _cells(feature_rows(evaluation), keys), dict.fromkeys(header[3:], ".3f"))
+    return replace(_best_by_block(table, {"R²": max, "MAE": min}), note=how_tested(evaluation, "features"))
 
 
-def history_table(found: OutlinkEvaluation) -> Table:
+def history_table(evaluation: OutlinkEvaluation) -> Table:
     """How well presence is predicted with more and more history, the previous count last (LBLA Fig. 12)."""
     header = ("links", "history", "columns", *_CLASSIFIED.values())
     rows: list[list[Cell]] = [
         [row["links"], _past(row), row["n_columns"], *(row[score] for score in _CLASSIFIED)]
-        for row in history_rows(found)
+        for row in history_rows(evaluation)
     ]
     table = Table(header, rows, dict.fromkeys(header[3:], ".3f"))
     best = dict.fromkeys(_CLASSIFIED.values(), max)
-    return replace(_best_by_block(table, best), note=how_tested(found, "history"))
+    return replace(_best_by_block(table, best), note=how_tested(evaluation, "history"))
 
 
 def _past(row: Row) -> str:
@@ -140,11 +140,11 @@ def _past(row: Row) -> str:
     return count(row["history"], "round") if row["history"] else "none"
 
 
-def importance_tables(found: OutlinkEvaluation) -> list[Table]:
+def importance_tables(evaluation: OutlinkEvaluation) -> list[Table]:
     """For each target and kind of links, the most important features and groups of features that correlate."""
     return [
         _importance_table(target, links, single, groups)
-        for (target, links), (single, groups) in importance_rows(found).items()
+        for (target, links), (single, groups) in importance_rows(evaluation).items()
     ]
 
 
@@ -164,17 +164,17 @@ def _importance_table(target: str, links: str, single: Sequence[Row], groups: Se
     return Table(header, rows, formats, title=title, note=note, rules=rules)
 
 
-def ranking_table(found: OutlinkEvaluation, kinds: Sequence[str]) -> Table:
+def ranking_table(evaluation: OutlinkEvaluation, kinds: Sequence[str]) -> Table:
     """Every ranking against every truth (LBLA Fig. 14), and its area under Precision@k% for the number (Fig. 15).
 
     The best of every column is bold; rankings with a `MARK` do not compete.
     """
-    rows = ranking_rows(found)
+    rows = ranking_rows(evaluation)
     known = {(row["ranking"], row["links"], row["truth"]): row for row in rows}
     columns = {
         f"{_SHORT.get(links, links)} {name}": (links, truth, score) for links in kinds for name, truth, score in _RANKED
     }
-    marked = apart(found)
+    marked = apart(evaluation)
     cells: list[list[Cell]] = [
         [
             _ranking_name(name, name in marked),
@@ -188,7 +188,7 @@ def ranking_table(found: OutlinkEvaluation, kinds: Sequence[str]) -> Table:
     n_models = sum(not str(row[0]).endswith(BASELINE) for row in cells)
     return replace(
         with_best(table, dict.fromkeys(columns, max), competing),
-        note=f"{ranking_note(found)} Best in bold.",
+        note=f"{ranking_note(evaluation)} Best in bold.",
         rules={n_models - 1} if 0 < n_models < len(cells) else (),
     )
 
@@ -202,25 +202,25 @@ def _score(known: Mapping[tuple[str, str, str], Row], name: str, links: str, tru
     return value
 
 
-def count_table(found: OutlinkEvaluation) -> Table:
+def count_table(evaluation: OutlinkEvaluation) -> Table:
     """How well each model knows the distribution of the number of new links."""
     header = ("links", "learner", "log-likelihood", "in 80% interval", "calibration error", "MAE", "Spearman")
     keys = ("links", "learner", "log_likelihood", "covered_80", "calibration_error", "mae", "spearman")
     formats = dict.fromkeys(header[2:], ".3f") | {"in 80% interval": ".1%"}
     best: dict[str, Choose] = {"log-likelihood": max, "calibration error": min, "MAE": min, "Spearman": max}
-    table = _best_by_block(Table(header, _cells(count_rows(found), keys), formats), best)
-    return replace(table, note=how_tested(found, "counts"))
+    table = _best_by_block(Table(header, _cells(count_rows(evaluation), keys), formats), best)
+    return replace(table, note=how_tested(evaluation, "counts"))
 
 
-def correlation_table(found: OutlinkEvaluation) -> Table:
+def correlation_table(evaluation: OutlinkEvaluation) -> Table:
     """The features that correlate most (LBLA Fig. 8)."""
-    rows: list[list[Cell]] = [[*pair] for pair in correlated_pairs(found)[:TOP]]
+    rows: list[list[Cell]] = [[*pair] for pair in correlated_pairs(evaluation)[:TOP]]
     return Table(("feature", "correlates with", "ρ"), rows, {"ρ": "+.2f"})
 
 
-def map_table(found: OutlinkEvaluation) -> Table:
+def map_table(evaluation: OutlinkEvaluation) -> Table:
     """How well two features alone predict the link change rate (LBLA preprint Fig. 13)."""
-    rows = [[row["links"], *row["features"], row["mae"]] for row in found.rows.get("maps", [])]
+    rows = [[row["links"], *row["features"], row["mae"]] for row in evaluation.rows.get("maps", [])]
     return _best_by_block(Table(("links", "feature", "and", "MAE"), rows, {"MAE": ".3f"}), {"MAE": min})
 
 
@@ -228,23 +228,25 @@ def _cells(rows: Iterable[Row], keys: Sequence[str]) -> list[list[Cell]]:
     return [[row[key] for key in keys] for row in rows]
 
 
-def kinds(found: OutlinkEvaluation, part: str) -> list[str]:
+def kinds(evaluation: OutlinkEvaluation, part: str) -> list[str]:
     """The kinds of links that a part was run for."""
-    return list(dict.fromkeys(row["links"] for row in found.rows.get(part, [])))
+    return list(dict.fromkeys(row["links"] for row in evaluation.rows.get(part, [])))
 
 
-def how_tested(found: OutlinkEvaluation, part: str) -> str:
+def how_tested(evaluation: OutlinkEvaluation, part: str) -> str:
     """How many pages the scores of a part are measured on, and how often."""
-    rows = found.rows.get(part, [])
+    rows = evaluation.rows.get(part, [])
     n_test = max((row.get("n_test") or 0 for row in rows), default=0)
     n_seeds = len({row.get("seed") for row in rows})
     of = f"Mean of {n_seeds} repetitions, tested" if n_seeds > 1 else "Tested"
     return f"{of} on {n_test:,} pages{' each' if n_seeds > 1 else ''}." if n_test else ""
 
 
-def ranking_note(found: OutlinkEvaluation) -> str:
+def ranking_note(evaluation: OutlinkEvaluation) -> str:
     """What the columns of the rankings are, and what they were measured on."""
-    return " ".join(filter(None, (f"{RANKED}.", how_tested(found, "rankings"), f"{MARKED}." if apart(found) else "")))
+    return " ".join(
+        filter(None, (f"{RANKED}.", how_tested(evaluation, "rankings"), f"{MARKED}." if apart(evaluation) else ""))
+    )
 
 
 def _best_by_block(table: Table, best: Mapping[str, Choose]) -> Table:

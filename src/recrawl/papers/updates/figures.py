@@ -23,13 +23,13 @@ STYLE = {name: i for i, name in enumerate(COLOUR)}  # numbers of marks and dashe
 NAMES = {"f1": "F1", "precision": "Precision", "recall": "Recall"}
 
 
-def theta_figure(found: UpdateEvaluation, score: str, weeks: float) -> Figure:
+def theta_figure(evaluation: UpdateEvaluation, score: str, weeks: float) -> Figure:
     """A score against the threshold, micro and macro, beside the opponents (HACS Figs. 8 to 10)."""
     title = f"{NAMES[score]} by threshold, {weeks_text(weeks)} of history"
     figure = blank_figure(title, "threshold θ on the probability of an update", NAMES[score])
     for policy in POLICIES:
         for average in AVERAGES:
-            rows = rows_where(found, "scores", weeks=weeks, policy=policy, average=average)
+            rows = rows_where(evaluation, "scores", weeks=weeks, policy=policy, average=average)
             figure.add_scatter(
                 x=[row["theta"] for row in rows],
                 y=[row[score] for row in rows],
@@ -41,15 +41,15 @@ def theta_figure(found: UpdateEvaluation, score: str, weeks: float) -> Figure:
     return figure.update_yaxes(rangemode="tozero")
 
 
-def window_figure(found: UpdateEvaluation) -> Figure:
+def window_figure(evaluation: UpdateEvaluation) -> Figure:
     """F1 at the best threshold, by weeks of history (HACS Table I)."""
-    ours = rows_where(found, "best", average="micro", policy="history-aware")
+    ours = rows_where(evaluation, "best", average="micro", policy="history-aware")
     top = max(ours, key=lambda row: float(row["f1"]))
     title = f"The best F1 is with {weeks_text(top['weeks'])} of history and θ {top['theta']:g}: {top['f1']:.3f}"
     figure = blank_figure(title, "weeks of history", "F1 at the best threshold")
     for policy in POLICIES:
         for average in AVERAGES:
-            rows = rows_where(found, "best", average=average, policy=policy)
+            rows = rows_where(evaluation, "best", average=average, policy=policy)
             figure.add_scatter(
                 x=[row["weeks"] for row in rows],
                 y=[row["f1"] for row in rows],
@@ -61,11 +61,11 @@ def window_figure(found: UpdateEvaluation) -> Figure:
     return figure.update_yaxes(rangemode="tozero")
 
 
-def ranking_figure(found: UpdateEvaluation) -> Figure:
+def ranking_figure(evaluation: UpdateEvaluation) -> Figure:
     """Mean weighted P@K by weeks of history (HACS Fig. 11)."""
     figure = blank_figure("Which pages are updated first: weighted P@K", "weeks of history", "mean weighted P@K")
     for name in RANKINGS:
-        rows = rows_where(found, "rankings", ranking=name)
+        rows = rows_where(evaluation, "rankings", ranking=name)
         figure.add_scatter(
             x=[row["weeks"] for row in rows],
             y=[row["weighted_precision"] for row in rows],
@@ -76,20 +76,18 @@ def ranking_figure(found: UpdateEvaluation) -> Figure:
     return figure
 
 
-def rate_figure(found: UpdateEvaluation, row: Row) -> Figure:
+def rate_figure(evaluation: UpdateEvaluation, row: Row) -> Figure:
     """How 1/λ is distributed, with the log-normal law (HACS Fig. 4)."""
     unit, per_day = time_unit([row["median_days"]])
-    title = (
-        f"Half of the {subject(found)} with updates have one every {duration(24 * row['median_days'])} or more often"
-    )
-    figure = blank_figure(title, f"1/λ: {unit} between updates", f"share of {subject(found)} with updates")
+    title = f"Half of the {subject(evaluation)} with updates have one every {duration(24 * row['median_days'])} or more often"
+    figure = blank_figure(title, f"1/λ: {unit} between updates", f"share of {subject(evaluation)} with updates")
     edges = [per_day * edge for edge in row["edges"]]
     middles = [(low * high) ** 0.5 for low, high in pairwise(edges)]
     figure.add_bar(
         x=middles,
         y=row["share"],
         width=[0.92 * (high - low) for low, high in pairwise(edges)],
-        name=subject(found),
+        name=subject(evaluation),
         marker_color=BLUE,
         hovertemplate=f"about %{{x:.3g}} {unit}: %{{y:.1%}}<extra></extra>",
     )
@@ -104,11 +102,11 @@ def rate_figure(found: UpdateEvaluation, row: Row) -> Figure:
     return figure.update_xaxes(type="log", dtick=1, tickformat=",~r").update_yaxes(tickformat=".0%")
 
 
-def interval_figure(found: UpdateEvaluation, row: Row) -> Figure:
+def interval_figure(evaluation: UpdateEvaluation, row: Row) -> Figure:
     """1/λ̃ of every page, in ascending order, and the median time between its updates (HACS Fig. 5)."""
     title = f"The median time between updates is {row['median_ratio']:.2f} times 1/λ̃ (0.69 for a Poisson process)"
     unit, per_day = time_unit(row["mean_days"])
-    figure = blank_figure(title, f"{unit} between updates", f"{subject(found)}, by 1/λ̃", height=480)
+    figure = blank_figure(title, f"{unit} between updates", f"{subject(evaluation)}, by 1/λ̃", height=480)
     order = list(range(1, row["n_pages"] + 1))
     figure.add_scatter(
         x=[per_day * days for days in row["median_interval_days"]],

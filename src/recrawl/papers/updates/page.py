@@ -23,58 +23,60 @@ N_WINDOWS = 2  #: windows whose curves are drawn, as in the paper
 
 def write_updates_page(
     path: str | os.PathLike[str],
-    found: UpdateEvaluation,
+    evaluation: UpdateEvaluation,
     title: str = "Can the next update be predicted from earlier ones?",
     *,
     self_contained: bool = False,
 ) -> Path:
     """Write the whole evaluation as an HTML page."""
-    intro = [*findings(found), scope(found)]
-    return write_page(path, title, intro, sections(found), self_contained=self_contained)
+    intro = [*findings(evaluation), scope(evaluation)]
+    return write_page(path, title, intro, sections(evaluation), self_contained=self_contained)
 
 
-def sections(found: UpdateEvaluation) -> list[Section]:
+def sections(evaluation: UpdateEvaluation) -> list[Section]:
     """All parts, in the order of the page."""
-    return page_sections(PARTS, found)
+    return page_sections(PARTS, evaluation)
 
 
-def update_tables(found: UpdateEvaluation) -> list[Table]:
+def update_tables(evaluation: UpdateEvaluation) -> list[Table]:
     """All tables for the terminal; a part that found nothing says so."""
-    return terminal_tables(PARTS, found)
+    return terminal_tables(PARTS, evaluation)
 
 
-def scope(found: UpdateEvaluation) -> str:
+def scope(evaluation: UpdateEvaluation) -> str:
     """What was evaluated."""
-    settings = found.settings
+    settings = evaluation.settings
     captures = "visits" if settings.every == "visits" else f"captures (one per round, {settings.every})"
     return (
-        f"{found.n_pages:,} {subject(found)} with {found.n_captures:,} {captures} from {found.first[:10]} to {found.last[:10]}, "
-        f"of which {found.n_updates:,} show links never before on the page. Rates by {settings.estimator} from "
-        f"{settings.updates} updates; chosen are pages that have an update within "
+        f"{evaluation.n_pages:,} {subject(evaluation)} with {evaluation.n_captures:,} {captures} from {evaluation.first[:10]} to "
+        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links never before on the page. Rates by "
+        f"{settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
         f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
         "Nothing chosen at a reference time depends on a later visit."
     )
 
 
-def findings(found: UpdateEvaluation) -> list[str]:
+def findings(evaluation: UpdateEvaluation) -> list[str]:
     """What the evaluation shows, in a few sentences."""
     best = [
-        row for row in rows_where(found, "best", average="micro", policy="history-aware") if row["recall"] is not None
+        row
+        for row in rows_where(evaluation, "best", average="micro", policy="history-aware")
+        if row["recall"] is not None
     ]
     if not best:
-        return [f"No {subject(found)[:-1]} gained a link in the evaluated time: there was nothing to predict."]
-    sentences = [_best(found, max(best, key=lambda row: float(row["f1"])))]
-    for row in found.rows["rates"]:
+        return [f"No {subject(evaluation)[:-1]} gained a link in the evaluated time: there was nothing to predict."]
+    sentences = [_best(evaluation, max(best, key=lambda row: float(row["f1"])))]
+    for row in evaluation.rows["rates"]:
         sentences.append(
-            f"{row['n_never']:,} of {found.n_pages:,} {subject(found)} were never seen to gain a link; half of the others gain one "
-            f"every {duration(24 * row['median_days'])} or more often."
+            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain a link; half of the "
+            f"others gain one every {duration(24 * row['median_days'])} or more often."
         )
     return sentences
 
 
-def _best(found: UpdateEvaluation, ours: Row) -> str:
+def _best(evaluation: UpdateEvaluation, ours: Row) -> str:
     random, brute = (
-        rows_where(found, "best", average="micro", policy=policy, weeks=ours["weeks"])[0]
+        rows_where(evaluation, "best", average="micro", policy=policy, weeks=ours["weeks"])[0]
         for policy in ("random", "brute-force")
     )
     return (
@@ -85,25 +87,27 @@ def _best(found: UpdateEvaluation, ours: Row) -> str:
     )
 
 
-def _poisson_text(found: UpdateEvaluation) -> str:
+def _poisson_text(evaluation: UpdateEvaluation) -> str:
     text = (
-        f"Among {subject(found)} with about the same 1/λ̃, how the times between two updates are distributed, beside the "
+        f"Among {subject(evaluation)} with about the same 1/λ̃, how the times between two updates are distributed, beside the "
         "exponential law of a Poisson process (HACS Fig. 6). The paper looks at 35 and 70 days; where there are too few with such "
         "rates, the "
         "times are split into thirds. The dotted line is at 1/λ̃."
     )
-    return text if found.rows["poisson"] else f"{text}\n\nThere are too few updates to say."
+    return text if evaluation.rows["poisson"] else f"{text}\n\nThere are too few updates to say."
 
 
-def _threshold_figures(found: UpdateEvaluation) -> list[Figure]:
-    windows = list(dict.fromkeys(row["weeks"] for row in found.rows["scores"]))[:N_WINDOWS]
-    return [figures.theta_figure(found, score, weeks) for weeks in windows for score in ("f1", "precision", "recall")]
+def _threshold_figures(evaluation: UpdateEvaluation) -> list[Figure]:
+    windows = list(dict.fromkeys(row["weeks"] for row in evaluation.rows["scores"]))[:N_WINDOWS]
+    return [
+        figures.theta_figure(evaluation, score, weeks) for weeks in windows for score in ("f1", "precision", "recall")
+    ]
 
 
 PARTS: tuple[ReportPart[UpdateEvaluation], ...] = (
     ReportPart(
         title="How much history, which threshold",
-        text=lambda found: (
+        text=lambda evaluation: (
             "For each number of weeks of history the threshold θ with the highest F1, as in HACS Table I. Random picks as many of "
             "the same pages (its expectation, without drawing); brute force takes all, so its recall is 1. Scored are the pages "
             "with two captures in the window and a later one that shows the outcome; one without an update in the window has "
@@ -112,47 +116,47 @@ PARTS: tuple[ReportPart[UpdateEvaluation], ...] = (
             "something was chosen, of recall over those at which something was updated, of F1 over those with either. The "
             "threshold is picked with the same outcomes that it is scored by, as in the paper, so the best F1 is a little high."
         ),
-        figures=lambda found: [figures.window_figure(found)],
-        tables=lambda found: [tables.best_table(found, average) for average in AVERAGES],
+        figures=lambda evaluation: [figures.window_figure(evaluation)],
+        tables=lambda evaluation: [tables.best_table(evaluation, average) for average in AVERAGES],
     ),
     ReportPart(
         title="What the threshold does",
-        text=lambda found: (
+        text=lambda evaluation: (
             "The higher the threshold, the fewer fetches: precision rises and recall falls (HACS Figs. 8 to 10). At θ = 0 "
             "everything is chosen."
         ),
         figures=_threshold_figures,
-        tables=lambda found: [tables.theta_table(found, "micro")],
+        tables=lambda evaluation: [tables.theta_table(evaluation, "micro")],
     ),
     ReportPart(
         title="Which pages are updated first",
-        text=lambda found: (
+        text=lambda evaluation: (
             "At each reference time these pages are ranked, and the ranking is compared with the order in which they are updated "
             "next (HACS Fig. 11): P@K is the share of the first K that is among the K updated first, averaged over all K with "
             "weight 1/log2(K + 1). History-aware ranks by probability, last-observed by the time without an update, longest first; "
             "equal pages are in random order. Since most pages are not updated again, and their order is random too, even a "
             "perfect prediction does not reach 1; and at large K any ranking is right."
         ),
-        figures=lambda found: [figures.ranking_figure(found)],
-        tables=lambda found: [tables.ranking_table(found)],
+        figures=lambda evaluation: [figures.ranking_figure(evaluation)],
+        tables=lambda evaluation: [tables.ranking_table(evaluation)],
     ),
     ReportPart(
         title="How often pages are updated",
-        text=lambda found: (
+        text=lambda evaluation: (
             "λ is the estimated number of updates per day over the whole evaluated time, from updates dated when they were seen "
             "(HACS Fig. 4); λ̃ the same with updates dated halfway to the visit before (Fig. 5). In a Poisson process the median "
             "time between updates is ln 2 = 0.69 of the mean; much less means that updates come in bursts."
         ),
-        figures=lambda found: [
-            *(figures.rate_figure(found, row) for row in found.rows["rates"]),
-            *(figures.interval_figure(found, row) for row in found.rows["intervals"]),
+        figures=lambda evaluation: [
+            *(figures.rate_figure(evaluation, row) for row in evaluation.rows["rates"]),
+            *(figures.interval_figure(evaluation, row) for row in evaluation.rows["intervals"]),
         ],
-        tables=lambda found: [tables.rate_table(found)],
+        tables=lambda evaluation: [tables.rate_table(evaluation)],
     ),
     ReportPart(
         title="Do updates follow a Poisson process?",
         text=_poisson_text,
-        figures=lambda found: [figures.poisson_figure(row) for row in found.rows["poisson"]],
-        tables=lambda found: [tables.poisson_table(found)],
+        figures=lambda evaluation: [figures.poisson_figure(row) for row in evaluation.rows["poisson"]],
+        tables=lambda evaluation: [tables.poisson_table(evaluation)],
     ),
 )

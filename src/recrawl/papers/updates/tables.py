@@ -13,48 +13,48 @@ POLICIES = ("history-aware", "random", "brute-force")
 SCORES = {"precision": "P", "recall": "R", "f1": "F1"}
 
 
-def subject(found: UpdateEvaluation) -> str:
+def subject(evaluation: UpdateEvaluation) -> str:
     """What is evaluated, in the plural."""
-    return "sites" if found.settings.level == "site" else "pages"
+    return "sites" if evaluation.settings.level == "site" else "pages"
 
 
-def rows_where(found: UpdateEvaluation, part: str, **values: Any) -> list[Row]:
+def rows_where(evaluation: UpdateEvaluation, part: str, **values: Any) -> list[Row]:
     """The rows of a part that have these values."""
-    return [row for row in found.rows.get(part, []) if all(row[key] == value for key, value in values.items())]
+    return [row for row in evaluation.rows.get(part, []) if all(row[key] == value for key, value in values.items())]
 
 
-def best_table(found: UpdateEvaluation, average: str) -> Table:
+def best_table(evaluation: UpdateEvaluation, average: str) -> Table:
     """The best threshold for each window, with the opponents at that threshold (HACS Table I)."""
     rows: list[list[Cell]] = []
-    for ours in rows_where(found, "best", average=average, policy="history-aware"):
+    for ours in rows_where(evaluation, "best", average=average, policy="history-aware"):
         row: list[Cell] = [ours["weeks"], ours["theta"], ours["chosen_rate"]]
         for policy in POLICIES:
-            (scores,) = rows_where(found, "best", average=average, policy=policy, weeks=ours["weeks"])
+            (scores,) = rows_where(evaluation, "best", average=average, policy=policy, weeks=ours["weeks"])
             row += [scores[score] for score in SCORES if (policy, score) != ("brute-force", "recall")]
         rows.append([*row, ours["n_times"]])
     names = [f"{short}{score}" for short in ("", "random ") for score in SCORES.values()] + ["brute P", "brute F1"]
     header = ("weeks", f"θ, {average}", "chosen", *names, "times")
     formats = {"weeks": "g", header[1]: "g", "chosen": ".1%"} | dict.fromkeys(names, ".3f")
-    title = f"The best threshold by weeks of history, {subject(found)}, {average_title(average)}"
+    title = f"The best threshold by weeks of history, {subject(evaluation)}, {average_title(average)}"
     return Table(header, rows, formats, title=title)
 
 
-def theta_table(found: UpdateEvaluation, average: str) -> Table:
+def theta_table(evaluation: UpdateEvaluation, average: str) -> Table:
     """F1 for each window and threshold (HACS Fig. 8)."""
-    thetas = [f"θ {theta:g}" for theta in found.settings.thetas]
+    thetas = [f"θ {theta:g}" for theta in evaluation.settings.thetas]
     rows: list[list[Cell]] = []
-    for weeks in dict.fromkeys(row["weeks"] for row in found.rows["scores"]):
-        scores = rows_where(found, "scores", average=average, policy="history-aware", weeks=weeks)
+    for weeks in dict.fromkeys(row["weeks"] for row in evaluation.rows["scores"]):
+        scores = rows_where(evaluation, "scores", average=average, policy="history-aware", weeks=weeks)
         rows.append([weeks, *(row["f1"] for row in scores)])
     title = f"F1 by weeks of history and threshold ({average})"
     return Table(("weeks", *thetas), rows, {"weeks": "g"} | dict.fromkeys(thetas, ".3f"), title=title)
 
 
-def ranking_table(found: UpdateEvaluation) -> Table:
+def ranking_table(evaluation: UpdateEvaluation) -> Table:
     """Mean weighted P@K of each ranking (HACS Fig. 11)."""
     rows: list[list[Cell]] = []
-    for weeks in dict.fromkeys(row["weeks"] for row in found.rows["rankings"]):
-        known = {row["ranking"]: row for row in rows_where(found, "rankings", weeks=weeks)}
+    for weeks in dict.fromkeys(row["weeks"] for row in evaluation.rows["rankings"]):
+        known = {row["ranking"]: row for row in rows_where(evaluation, "rankings", weeks=weeks)}
         precisions = [known[name]["weighted_precision"] for name in RANKINGS]
         rows.append([weeks, *precisions, known[RANKINGS[0]]["n_times"]])
     formats = {"weeks": "g"} | dict.fromkeys(RANKINGS, ".3f")
@@ -63,21 +63,21 @@ def ranking_table(found: UpdateEvaluation) -> Table:
     )
 
 
-def rate_table(found: UpdateEvaluation) -> Table:
-    """How the rates are distributed, and how close 1/λ̃ comes to the usual time between updates (HACS Figs. 4 and 5)."""
+def rate_table(evaluation: UpdateEvaluation) -> Table:
+    """How the rates are distributed, and how close 1/λ̃ is to the usual time between updates (HACS Figs. 4 and 5)."""
     rows: list[list[Cell]] = []
-    for row in found.rows.get("rates", []):
+    for row in evaluation.rows.get("rates", []):
         rows += [
-            [f"{subject(found)} with an update", f"{row['n_pages']:,}"],
-            [f"{subject(found)} without any", f"{row['n_never']:,}"],
+            [f"{subject(evaluation)} with an update", f"{row['n_pages']:,}"],
+            [f"{subject(evaluation)} without any", f"{row['n_never']:,}"],
             ["median of 1/λ", duration(24 * row["median_days"])],
             ["log-normal law: mean and deviation of ln(1/λ)", f"{row['log_mean']:.2f}, {row['log_deviation']:.2f}"],
         ]
         if row["distance"] is not None:
             rows.append(["largest distance from that law (Kolmogorov–Smirnov)", f"{row['distance']:.3f}"])
-    for row in found.rows.get("intervals", []):
+    for row in evaluation.rows.get("intervals", []):
         rows += [
-            [f"{subject(found)} with two updates or more", f"{row['n_pages']:,}"],
+            [f"{subject(evaluation)} with two updates or more", f"{row['n_pages']:,}"],
             ["median time between updates ÷ 1/λ̃, median (Poisson: 0.69)", f"{row['median_ratio']:.2f}"],
         ]
         if row["spearman"] is not None:
@@ -85,12 +85,18 @@ def rate_table(found: UpdateEvaluation) -> Table:
     return Table(("quantity", "value"), rows, note=_empty(rows))
 
 
-def poisson_table(found: UpdateEvaluation) -> Table:
+def poisson_table(evaluation: UpdateEvaluation) -> Table:
     """How far the times between updates are from the exponential law (HACS Fig. 6)."""
-    header = ("1/λ̃, days", subject(found), "times between updates", "variation (Poisson: 1)", "distance from the law")
+    header = (
+        "1/λ̃, days",
+        subject(evaluation),
+        "times between updates",
+        "variation (Poisson: 1)",
+        "distance from the law",
+    )
     rows: list[list[Cell]] = [
         [bin_name(row), row["n_pages"], row["n_intervals"], row["variation"], row["distance"]]
-        for row in found.rows.get("poisson", [])
+        for row in evaluation.rows.get("poisson", [])
     ]
     return Table(header, rows, {header[3]: ".2f", header[4]: ".3f"}, note=_empty(rows))
 

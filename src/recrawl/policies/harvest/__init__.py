@@ -1,4 +1,4 @@
-"""The stock of unseen links: how many links wait on each page, how soon they will be gone, and who else shows them.
+"""The stock model: how many unseen links wait on each page, how soon they will be gone, and which other pages show them.
 
-`recrawl.policies.expected_harvest` puts the parts together.
+`recrawl.policies.expected_harvest` puts the parts together; `model.StockModel` learns.
 """

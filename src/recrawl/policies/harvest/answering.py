@@ -1,4 +1,4 @@
-"""Will a page answer? Pages fail for a while, go, or are not there yet; each state has its own rate of coming back."""
+"""Will a page answer? Pages fail for a while, are gone, or do not exist yet; each state has its own rate of coming back."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import numpy as np
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.world.pages import Visits
 
-UP, NOT_YET, GONE, FAILING = range(
-    4
-)  #: answered when last asked; never did; answered 404 or 410; did before, but failed
-AGES = np.append(
-    0.0, 2.0 ** np.arange(1, 18)
-)  #: hours that pages have been away, where a class of them begins: to 15 years
-SWEEPS = 5.0  #: times that all pages could be visited, after which what was seen of pages that are away counts half
+#: States of a page: it answered at its last visit; it never did; it is gone (404 or 410); it answered before, but failed.
+UP, NOT_YET, GONE, FAILING = range(4)
+AGES = np.append(0.0, 2.0 ** np.arange(1, 18))  #: hours away at which each class of pages begins: up to 15 years
+SWEEPS = 5.0  #: sweeps over all pages after which what was seen of pages that are away counts half
 
 
 class Answering:
     """The probability that each page answers now.
 
-    A page that did not answer comes back at a rate, so that the chance grows with the time since it was last asked. The rate is
+    A page that did not answer comes back at a rate, so the probability grows with the time since its last visit. The rate is
     that of all pages in the same state that have been away as long: some collections are full of dead addresses, in others
-    pages are known long before they appear. A page that was never asked has been away since the crawl began. A page that answered
-    last time answers as often as it, and all others, did after that.
+    pages are known long before they appear. A page that was never visited has been away since the crawl began. A page that answered
+    last time answers as often as it, and all others, did after an answer.
 
     pseudo_pages: pages like all others, beside those of the site, for the links of pages that answer for the first time.
     pseudo_back: pages that came back at the rate of all ages, beside those of one age.
@@ -32,9 +29,10 @@ class Answering:
         n_pages = len(site)
         self.site, self.pseudo_pages, self.pseudo_back = site, pseudo_pages, pseudo_back
         self.state = np.full(n_pages, NOT_YET, np.int8)
-        self.asked_at = np.full(n_pages, np.nan)
-        self.waited = np.zeros(n_pages)  # hours for a page to come back, since it was last up, until it was last asked
-        self.n_asked, self.n_answered = np.zeros(n_pages), np.zeros(n_pages)  # of the visits after an answer
+        self.visited_at = np.full(n_pages, np.nan)  # hours since 1970
+        self.waited = np.zeros(n_pages)  # hours that a page has been away, until its last visit
+        # Visits after an answer, and those of them that were answered.
+        self.n_visits, self.n_answered = np.zeros(n_pages), np.zeros(n_pages)
         self.all_waited, self.all_back = np.zeros((4, len(AGES))), np.zeros((4, len(AGES)))  # by state and age
         # New links of pages that answered for the first time, and such pages, by site.
         self.n_links, self.n_first = np.zeros(n_pages), np.zeros(n_pages)
@@ -48,7 +46,7 @@ class Answering:
         since = self._since(page, hours)
         self._learn_returns(page, state, since, visits.answered, 0.5 ** (len(page) / (SWEEPS * len(self.site))))
         was_up = state == UP
-        self.n_asked[page] += was_up
+        self.n_visits[page] += was_up
         self.n_answered[page] += was_up & visits.answered
         began = visits.answered & (state == NOT_YET) & is_begun  # in the first crawl everything is new
         np.add.at(self.n_links, self.site[page[began]], links[began])
@@ -56,7 +54,7 @@ class Answering:
         self.waited[page] = np.where(visits.answered, 0.0, self.waited[page] + np.where(was_up, 0.0, since))
         down = np.where(state == NOT_YET, NOT_YET, np.where(visits.gone, GONE, FAILING))
         self.state[page] = np.where(visits.answered, UP, down)
-        self.asked_at[page] = hours
+        self.visited_at[page] = hours
 
     def _learn_returns(self, page: Ints, state: Ints, since: Floats, is_back: Flags, kept: float) -> None:
         """Of pages that were away and could have come back since: how long they waited, and which did."""
@@ -64,31 +62,31 @@ class Answering:
         age = _age(self.waited[page[away]] + since[away] / 2)
         self.all_waited *= kept
         self.all_back *= kept
-        # One that is back was so for half of the time, as far as anyone knows.
+        # One that is back came back halfway, as a best guess.
         np.add.at(self.all_waited, (state[away], age), since[away] * np.where(is_back[away], 0.5, 1.0))
         np.add.at(self.all_back, (state[away], age), is_back[away])
 
     def first_links(self, page: Ints) -> Floats:
-        """New links on each page if it answers for the first time: as on its site so far, drawn to the mean of all."""
+        """New links on each page if it answers for the first time: as on its site so far, shrunk towards the mean of all."""
         mean = (self.n_links.sum() + 2.0) / (self.n_first.sum() + 1.0)
         site = self.site[page]
         links: Floats = (self.n_links[site] + self.pseudo_pages * mean) / (self.n_first[site] + self.pseudo_pages)
         return links
 
     def probability(self, page: Ints, hours: float, sweep_hours: float) -> Floats:
-        """That each of these pages answers now; `sweep_hours`: the time in which all pages could be visited once."""
+        """The probability that each page answers now; `sweep_hours`: the time in which all pages could be visited once."""
         state, since = self.state[page].astype(np.int64), self._since(page, hours)
-        whole = (self.n_answered.sum() + 5.0) / (self.n_asked.sum() + 5.5)
-        up = (self.n_answered[page] + whole) / (self.n_asked[page] + 1.0)
+        whole = (self.n_answered.sum() + 5.0) / (self.n_visits.sum() + 5.5)
+        up = (self.n_answered[page] + whole) / (self.n_visits[page] + 1.0)
         of_state = (self.all_back.sum(axis=1) + 0.5) / (self.all_waited.sum(axis=1) + 0.5 * sweep_hours)
         rate = (self.all_back + self.pseudo_back) / (self.all_waited + (self.pseudo_back / of_state)[:, None])
         due: Floats = _due(rate, state, self.waited[page] + since) - _due(rate, state, self.waited[page])
         return np.where(state == UP, up, -np.expm1(-due))
 
     def _since(self, page: Ints, hours: float) -> Floats:
-        """Hours since each page was last asked, or since the crawl began."""
-        asked_at = np.where(np.isnan(self.asked_at[page]), self.begun_at, self.asked_at[page])
-        return np.maximum(np.nan_to_num(hours - asked_at), 0.0)
+        """Hours since the last visit to each page, or since the crawl began."""
+        visited_at = np.where(np.isnan(self.visited_at[page]), self.begun_at, self.visited_at[page])
+        return np.maximum(np.nan_to_num(hours - visited_at), 0.0)
 
 
 def _due(rate: Floats, state: Ints, hours: Floats) -> Floats:
@@ -100,7 +98,7 @@ def _due(rate: Floats, state: Ints, hours: Floats) -> Floats:
 
 
 def _age(hours: Floats) -> Ints:
-    """The class of a time.
+    """The class of a time away.
 
     >>> _age(np.array([0.5, 2.0, 3.9, 24.0, 1e9])).tolist()
     [0, 1, 1, 4, 17]

@@ -1,4 +1,4 @@
-"""The links that were new on each page when it was last seen: at the next visit they tell how long links stay."""
+"""The links that were new on each page when it was last seen: at the next visit they show how long links stay."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 
 
 class Cohorts:
-    """One list of links a page, in one growing array."""
+    """One list of links per page, in one growing array.
+
+    >>> cohorts = Cohorts(n_pages=3)
+    >>> lists = LinkLists(np.array([0, 3]), np.array([4, 7, 9], np.int32))
+    >>> cohorts.replace(np.array([1]), lists, gap=np.array([2.5]), keep=np.array([True]))
+    >>> cohorts.stayed(np.array([1]), np.array([0]), LinkLists(np.array([0, 2]), np.array([7, 8], np.int32)))
+    array([1])
+    """
 
     def __init__(self, n_pages: int) -> None:
         self.start = np.zeros(n_pages, np.int64)
         self.size = np.zeros(n_pages, np.int64)
-        self.gap = np.zeros(n_pages)  # clock hours in which they came
+        self.gap = np.zeros(n_pages)  # clock hours in which they arrived
         self._links: Ints32 = np.empty(1024, np.int32)
         self._end = 0
 
@@ -24,8 +31,8 @@ class Cohorts:
 
     def stayed(self, page: Ints, place: Ints, shown: LinkLists) -> Ints:
         """How many links of each page's list it still shows; `place` is its entry in `shown`."""
-        found: Ints = _n_common(self._links, self.start[page], self.size[page], shown.start, shown.links, place)
-        return found
+        n: Ints = _n_common(self._links, self.start[page], self.size[page], shown.start, shown.links, place)
+        return n
 
     def replace(self, page: Ints, lists: LinkLists, gap: Floats, keep: Flags) -> None:
         """New lists for these pages; where `keep` is off, the page has none from now on."""
@@ -39,7 +46,7 @@ class Cohorts:
         self._end += more
 
     def _make_room(self, more: int) -> None:
-        """Leave behind what no page needs any more."""
+        """Leave out what no page needs any more."""
         start = np.append(0, np.cumsum(self.size))
         bigger: Ints32 = np.empty(2 * (int(start[-1]) + more) + 1024, np.int32)
         _move(self._links, self.start, self.size, bigger, start)
@@ -49,20 +56,20 @@ class Cohorts:
 @njit(cache=True)
 def _n_common(links, begin, size, start, shown, place):  # type: ignore[no-untyped-def]
     """Both lists are ascending."""
-    found = np.zeros(len(begin), np.int64)
+    n_common = np.zeros(len(begin), np.int64)
     for i in range(len(begin)):
         a, end_a = begin[i], begin[i] + size[i]
         b, end_b = start[place[i]], start[place[i] + 1]
         while a < end_a and b < end_b:
             if links[a] == shown[b]:
-                found[i] += 1
+                n_common[i] += 1
                 a += 1
                 b += 1
             elif links[a] < shown[b]:
                 a += 1
             else:
                 b += 1
-    return found
+    return n_common
 
 
 @njit(cache=True)

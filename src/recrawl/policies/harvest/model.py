@@ -1,4 +1,4 @@
-"""The stock model as a whole: it watches visits, and says how many unseen links wait on each page."""
+"""The stock model as a whole: it learns from visits, and predicts how many unseen links wait on each page."""
 
 from __future__ import annotations
 
@@ -10,61 +10,39 @@ from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints, LinkLists
 from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
-from recrawl.policies.harvest.alone import Alone, given
 from recrawl.policies.harvest.answering import Answering
 from recrawl.policies.harvest.appraisal import Appraisal, appraise
 from recrawl.policies.harvest.cohorts import Cohorts
 from recrawl.policies.harvest.interval import Calibration
+from recrawl.policies.harvest.parts import Parts
 from recrawl.policies.harvest.pick import no_caps, pick
 from recrawl.policies.harvest.prior import Prior
 from recrawl.policies.harvest.rhythm import Rhythm
 from recrawl.policies.harvest.siblings import Neighbours, Siblings
 from recrawl.policies.harvest.sightings import Sightings
 from recrawl.policies.harvest.streams import Streams
+from recrawl.policies.harvest.unshared import UnsharedLinks, share_if_shared
 from recrawl.world.pages import Pages, Visits
 
-USUAL = 0.3  # weight of the newest gap in a page's usual one
-REFIT = 1.1  # what all pages share is learnt anew when so many times as many cycles have passed
-SETTLED = 3  # cycles before expectations are judged: the first ones rest on next to nothing
-FEW = 3  # answers of a page before its counts tell how links come in batches
+USUAL = 0.3  #: weight of the newest gap in a page's usual one
+REFIT = 1.1  #: what all pages share is learnt again when the number of cycles has grown by this factor
+SETTLED = 3  #: cycles before predictions are judged: the first ones rest on next to nothing
+FEW = 3  #: answers of a page before its counts show how links arrive in batches
 EVERY = slice(None)
-RECENT = 50  # cycles, that tell how long one usually is
+RECENT = 50  #: cycles that show how long one usually is
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Which parts of the model are used, and how long the past counts."""
-
-    half_life_days: float = 60.0
-    half_life_visits: float = 30.0
-    rhythm: bool = True
-    lifetimes: bool = True
-    overlap: bool = True
-    alone: bool = True
-    discount: bool = True
-    failures: bool = True
-    around: bool = True
-    folders: bool = True
-    related: bool = True
-    levels: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("half_life_days", "half_life_visits"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
-
-
-@dataclass(frozen=True)
-class Foreseen:
-    """What visits of some pages would bring: one entry a page."""
+@dataclass(frozen=True, kw_only=True)
+class HarvestPrediction:
+    """What visits to some pages would bring: one entry per page."""
 
     worth: Appraisal
-    answers: Floats  # the probability that it does
-    raw: Floats  # links, as the model says
+    answers: Floats  # the probability that the page answers
+    raw: Floats  # links, by the model alone
     expected: Floats  # links, corrected by how right the model was so far
     is_unseen: Flags  # it never answered
-    rate: Floats  # links an hour; one entry for every page there is, 0 where nobody asked
-    pairs: Neighbours  # that were reckoned with
+    rate: Floats  # links per hour; one entry for every page there is, 0 for those not predicted
+    pairs: Neighbours  # that were taken into account
 
 
 class StockModel:
@@ -77,7 +55,7 @@ class StockModel:
         self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
-        self.alone = Alone(n) if parts.alone else Alone(n, share=0.0)
+        self.unshared = UnsharedLinks(n) if parts.alone else UnsharedLinks(n, share=0.0)
         self.answering, self.calibration = Answering(pages.site), Calibration()
         self.seen_at = np.full(n, np.nan)  # hours since 1970 of the last answer
         self.n_answers = np.zeros(n, np.int64)
@@ -88,7 +66,7 @@ class StockModel:
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
         self._n_visits: list[int] = []  # of recent cycles
-        self.n_cycles, self._next_fit = 0, 1  # that were observed; and after how many all is learnt anew
+        self.n_cycles, self._next_fit = 0, 1  # cycles so far, and after how many all is learnt again
 
     # -- what is expected ----------------------------------------------------------------------------------------------
 
@@ -98,18 +76,18 @@ class StockModel:
         return max(self._squares / self._n_squares, 1.0)
 
     def rate(self, page: Ints | slice = EVERY) -> Floats:
-        """Links an hour (of the rhythm's clock), for some pages or all."""
+        """Links per hour (of the rhythm's clock), for some pages or all."""
         return self._rates(page)[0]
 
     def shape(self, page: Ints) -> Floats:
-        """Of the gamma distribution of each page's rate: how well it is known."""
+        """The shape of the gamma distribution of each page's rate: how well it is known."""
         return self._rates(page)[1]
 
     def _rates(self, page: Ints | slice) -> tuple[Floats, Floats]:
         return self.prior.posterior(self.streams.arrivals[page], self.streams.exposures(page), page, self.dispersion)
 
     def room(self, page: Ints) -> Floats:
-        """Links that each of these pages may show at most: no more than it has, or than pages have on average if those are more."""
+        """The most links that each of these pages may show: as many as it has, or as pages have on average if those are more."""
         usual = np.ceil(self.size[~np.isnan(self.size)].mean()) if (self.n_answers > 0).any() else np.inf
         return np.where(np.isnan(self.size[page]), np.inf, np.maximum(self.size[page], usual))
 
@@ -124,12 +102,16 @@ class StockModel:
         if not self.parts.overlap or (is_reversed and not self.parts.discount):
             none = np.empty(0)
             return Neighbours(
-                np.zeros(self.n_pages + 1, np.int64), none.astype(np.int64), none, none, self.alone.share()
+                start=np.zeros(self.n_pages + 1, np.int64),
+                other=none.astype(np.int64),
+                share=none,
+                if_shared=none,
+                unshared=self.unshared.share(),
             )
-        return self.siblings.neighbours(self.alone.share(), is_reversed)
+        return self.siblings.neighbours(self.unshared.share(), is_reversed)
 
-    def foresee(self, page: Ints, hours: float, sweep: float, patience: float) -> Foreseen:
-        """What a visit of each of these pages would bring now.
+    def predict(self, page: Ints, hours: float, sweep: float, patience: float) -> HarvestPrediction:
+        """What a visit to each of these pages would bring now.
 
         sweep: hours in which all pages can be visited once; patience: hours after which a link is worth half.
         """
@@ -141,22 +123,31 @@ class StockModel:
         last = np.where(np.isnan(last), -np.inf, last)
         rate, pairs = np.zeros(self.n_pages), self.pairs()
         rate[page] = self.rate(page)
-        found = appraise(seen, now, last, rate, self.streams, pairs, gap, max(cycle, 1e-6), patience)
-        stock, safety, alone = self.answering.first_links(page), np.ones(len(page)), np.ones(len(page))
-        urgency = self._urgency_of_unseen(page, hours, patience)
-        for whole, part in (
-            (stock, found.stock),
-            (urgency, found.urgency),
-            (safety, found.safety),
-            (alone, found.alone),
-        ):
-            whole[~is_unseen] = part
+        of_seen = appraise(
+            seen,
+            now=now,
+            last=last,
+            rate=rate,
+            streams=self.streams,
+            pairs=pairs,
+            usual_gap=gap,
+            cycle=max(cycle, 1e-6),
+            patience=patience,
+        )
+        worth = Appraisal(
+            stock=self.answering.first_links(page),
+            urgency=self._urgency_of_unseen(page, hours, patience),
+            safety=np.ones(len(page)),
+            unshared=np.ones(len(page)),
+        )
+        for name in ("stock", "urgency", "safety", "unshared"):
+            getattr(worth, name)[~is_unseen] = getattr(of_seen, name)
         answers = self.answering.probability(page, hours, sweep)
         if not self.parts.failures:
             answers = np.where(is_unseen, answers, 1.0)
-        raw = stock * answers
-        return Foreseen(
-            worth=Appraisal(stock, urgency, safety, alone),
+        raw = worth.stock * answers
+        return HarvestPrediction(
+            worth=worth,
             answers=answers,
             raw=raw,
             expected=self.calibration.expected(raw, is_unseen),
@@ -168,7 +159,7 @@ class StockModel:
     def at(self, hours: float, last_visit: Ints) -> StockModel:
         """The model at a moment, with pages last visited when they really were rather than at the end of that cycle.
 
-        A copy that shares what does not change, so that to ask changes nothing.
+        A copy that shares what does not change, so that asking changes nothing.
         """
         model = copy.copy(self)
         if len(self._times) == 1:
@@ -177,7 +168,7 @@ class StockModel:
         visited = np.where(last_visit == NEVER, np.inf, last_visit / US_PER_HOUR)
         model.answering = copy.copy(self.answering)
         model.seen_at = np.minimum(self.seen_at, visited)  # NaN stays: never seen
-        model.answering.asked_at = np.minimum(self.answering.asked_at, visited)
+        model.answering.visited_at = np.minimum(self.answering.visited_at, visited)
         return model
 
     def expect_cycle(self, hours: float) -> None:
@@ -188,8 +179,8 @@ class StockModel:
             self._refit_prior()
 
     def _urgency_of_unseen(self, page: Ints, hours: float, patience: float) -> Floats:
-        """A page that never answered loses nothing by waiting, but what is found late is worth less."""
-        waited = hours - self.answering.asked_at[page]
+        """A page that never answered loses nothing by waiting, but links found late are worth less."""
+        waited = hours - self.answering.visited_at[page]
         decay = np.log(2.0) / patience
         x = decay * np.maximum(np.nan_to_num(waited), 1e-3 * self.cycle_hours)
         cycle = decay * self.cycle_hours
@@ -206,11 +197,11 @@ class StockModel:
         self.expect_cycle(hours)
         self._times, self.began = [*self._times[-RECENT:], hours], min(self.began, hours)
         self._n_visits = [*self._n_visits[-RECENT:], len(visits)]
-        came = self._judge(visits, hours) if self.n_cycles else np.zeros(len(visits), np.int64)
+        brought = self._judge(visits, hours) if self.n_cycles else np.zeros(len(visits), np.int64)
         if self.n_cycles == 0:
             self.sightings.all_known(visits.shown, hours)
         self._learn(visits, hours)
-        self.answering.observe(visits, hours, came)
+        self.answering.observe(visits, hours, brought)
         page = visits.page[visits.answered]
         self.seen_at[page] = hours
         self.n_answers[page] += 1
@@ -220,19 +211,18 @@ class StockModel:
             self.refit()
 
     def _judge(self, visits: Visits, hours: float) -> Ints:
-        """Set what was expected of the visits against what they brought: new links of each, every link counted once."""
+        """Compare the prediction for the visits with what they brought: new links of each, every link counted once."""
         if self.n_cycles < SETTLED:
             return credited(visits.page, visits)
         sweep = self._sweep(len(visits))
-        foreseen = self.foresee(visits.page, hours, sweep, sweep)
-        raw, alone, may = np.zeros(self.n_pages), np.ones(self.n_pages), np.zeros(self.n_pages, np.bool_)
-        raw[visits.page], alone[visits.page], may[visits.page] = foreseen.raw, foreseen.worth.alone, True
-        nobody = np.empty(0, np.int64)
+        predicted = self.predict(visits.page, hours, sweep, sweep)
+        raw, unshared, may = np.zeros(self.n_pages), np.ones(self.n_pages), np.zeros(self.n_pages, np.bool_)
+        raw[visits.page], unshared[visits.page], may[visits.page] = predicted.raw, predicted.worth.unshared, True
         now, last = self.clock(hours)
         order, factor, _ = pick(
             score=raw,
-            alone=alone,
-            first=nobody,
+            unshared=unshared,
+            first=np.empty(0, np.int64),
             may=may,
             k=len(visits),
             caps=no_caps(self.n_pages),
@@ -242,83 +232,84 @@ class StockModel:
             pairs=self.pairs(is_reversed=True),
         )
         new = credited(order, visits)
-        came = np.zeros(len(visits), np.int64)
-        came[np.searchsorted(visits.page, order)] = new
-        raw_here, shape = foreseen.raw * factor[visits.page], self.shape(visits.page)
-        self.calibration.learn(raw_here, came, foreseen.is_unseen, foreseen.answers, shape, self.dispersion)
-        return came
+        brought = np.zeros(len(visits), np.int64)
+        brought[np.searchsorted(visits.page, order)] = new
+        raw_here, shape = predicted.raw * factor[visits.page], self.shape(visits.page)
+        self.calibration.learn(raw_here, brought, predicted.is_unseen, predicted.answers, shape, self.dispersion)
+        return brought
 
     def _learn(self, visits: Visits, hours: float) -> None:
-        """What came on pages that were seen before, how much of what had come stayed, and which siblings show it, too."""
+        """What arrived on pages that were seen before, how much of what had arrived stayed, and which siblings show it, too."""
         page = visits.page
         since = np.where(np.isnan(self.seen_at[page]), np.inf, self.seen_at[page])
-        came = self.sightings.came(page, visits.answered, since, visits.shown, hours)
+        arrivals = self.sightings.arrivals(page, visits.answered, since, visits.shown, hours)
         place = np.flatnonzero(visits.answered & (visits.n_new_since >= 0) & np.isfinite(since))
         now, last = self.clock(hours)
         again, gap = page[place], np.maximum(hours - since[place], 0.0)
         waited = np.maximum(now - last[again], 1e-6)
         usual = np.where(np.isnan(self.gap[again]), gap, self.gap[again])
         kept = 0.5 ** (gap / self._half_life(usual))
-        n_came = came.sizes[place]
+        n_arrived = arrivals.sizes[place]
         rate = self.rate(again)
         if self.n_cycles:
-            self._learn_spread(again, n_came, rate, waited)
-            self.rhythm.learn(since[place], hours, n_came.astype(np.float64), rate)
+            self._learn_spread(again, n_arrived, rate, waited)
+            self.rhythm.learn(since[place], hours, n_arrived.astype(np.float64), rate)
             if self.parts.overlap:
-                self._learn_sharing(visits, came, place, hours, kept)
+                self._learn_sharing(visits, arrivals, place, hours, kept)
         n_before, gap_before = self.cohorts.size[again], self.cohorts.gap[again]
         n_stayed = self.cohorts.stayed(again, place, visits.shown)
         if self.parts.overlap:
-            self._learn_alone(visits, again, n_before, kept)
+            self._learn_unshared(visits, again, n_before, kept)
         if not self.parts.lifetimes:
             n_before, n_stayed = np.zeros_like(n_before), np.zeros_like(n_stayed)
-        self.streams.learn(again, waited, n_came.astype(np.float64), n_before, n_stayed, gap_before, kept)
+        self.streams.learn(again, waited, n_arrived.astype(np.float64), n_before, n_stayed, gap_before, kept)
         self.gap[again] = (1 - USUAL) * usual + USUAL * gap
         follows = np.zeros(len(page), np.bool_)
         follows[place] = True
         gaps = np.zeros(len(page))
         gaps[place] = waited
         answered = visits.answered
-        self.cohorts.replace(page[answered], _of(came, answered), gaps[answered], follows[answered])
+        self.cohorts.replace(page[answered], _of(arrivals, answered), gaps[answered], follows[answered])
 
     def _sweep(self, n_visits: float) -> float:
-        """Hours in which all pages can be visited once, with so many visits a cycle."""
+        """Hours in which all pages can be visited once, with `n_visits` per cycle."""
         return self.cycle_hours * max(self.n_pages / max(n_visits, 1), 1.0)
 
     def _half_life(self, usual_gap: Floats) -> Floats:
-        """Hours after which a page's past counts half. One that is hardly ever visited is not remembered as quiet for ever."""
+        """Hours after which a page's past counts half: one that is hardly ever visited must not count as quiet for ever."""
         sweep = self._sweep(float(np.mean(self._n_visits)))
         visits = self.parts.half_life_visits * np.minimum(usual_gap, sweep)
         return np.maximum(24.0 * self.parts.half_life_days, visits)
 
-    def _learn_spread(self, page: Ints, n_came: Ints, rate: Floats, waited: Floats) -> None:
+    def _learn_spread(self, page: Ints, n_arrived: Ints, rate: Floats, waited: Floats) -> None:
         """How much counts vary beyond chance."""
         mean = rate * self.streams.seen(page, waited)
         counts = (self.n_answers[page] >= FEW) & (mean > 0)
-        squares = np.minimum((n_came - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
+        squares = np.minimum((n_arrived - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
         self._squares = 0.999 * (self._squares + squares.sum())
         self._n_squares = 0.999 * (self._n_squares + len(squares))
 
-    def _learn_sharing(self, visits: Visits, came: LinkLists, place: Ints, hours: float, kept: Floats) -> None:
-        again, n_came = visits.page[place], came.sizes[place]
-        weight = np.zeros(len(visits))  # pages that are seen for the first time tell nothing of what comes on them
-        weight[place] = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_came, 1))
-        keys, links = self.sightings.shared(visits.page, came, weight, self.site)
+    def _learn_sharing(self, visits: Visits, arrivals: LinkLists, place: Ints, hours: float, kept: Floats) -> None:
+        """Which siblings show the links that arrived."""
+        again, n_arrived = visits.page[place], arrivals.sizes[place]
+        weight = np.zeros(len(visits))  # 0 for pages seen for the first time: what arrived there is not known
+        weight[place] = np.minimum(1.0, self.siblings.per_visit / np.maximum(n_arrived, 1))
+        keys, links = self.sightings.shared(visits.page, arrivals, weight, self.site)
         self.siblings.add_new(keys)
-        of_visit, sibling, at = self.siblings.of_visits(again, n_came)
-        chance = self._chance(again[of_visit], sibling, visits, hours)
-        self.siblings.learn(again, n_came, at, of_visit, chance, kept)
+        of_visit, sibling, at = self.siblings.of_visits(again, n_arrived)
+        visible = self._share_visible(again[of_visit], sibling, visits, hours)
+        self.siblings.learn(again, n_arrived, at, of_visit, visible, kept)
         self.siblings.hit(keys, links)
 
-    def _learn_alone(self, visits: Visits, again: Ints, n_before: Ints, kept: Floats) -> None:
-        """Of the links that had come on pages when they were last seen, which no sibling has shown since."""
+    def _learn_unshared(self, visits: Visits, again: Ints, n_before: Ints, kept: Floats) -> None:
+        """Which of the links that had arrived on pages when they were last seen no sibling has shown since."""
         of_visit, sibling, at = self.siblings.of_visits(again, n_before)
         page = again[of_visit]
-        had_chance = self._seen_in(visits)[sibling] | (self.seen_at[sibling] >= self.seen_at[page])
-        shown = given(self.siblings.shares(at), self.alone.share(page)) * had_chance
+        was_visited = self._seen_in(visits)[sibling] | (self.seen_at[sibling] >= self.seen_at[page])
+        shown = share_if_shared(self.siblings.shares(at), self.unshared.share(page)) * was_visited
         missed = np.exp(np.bincount(of_visit, np.log1p(-shown), len(again)))
         n_unshared = self.sightings.unshared(again, *self.cohorts.held(again), self.site)
-        self.alone.learn(again, n_before, n_unshared, missed, kept)
+        self.unshared.learn(again, n_before, n_unshared, missed, kept)
 
     def _seen_in(self, visits: Visits) -> Flags:
         """Which of all pages answered."""
@@ -326,19 +317,19 @@ class StockModel:
         seen[visits.page[visits.answered]] = True
         return seen
 
-    def _chance(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
-        """The share of what came on each page that had come when its sibling was last visited."""
+    def _share_visible(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
+        """The share of each page's arrivals that had arrived when its sibling was last visited."""
         seen_now = self._seen_in(visits)
         now, last = self.clock(hours)
         waited = np.maximum(now - last[page], 1e-6)
         since = np.where(seen_now[sibling], 0.0, now - last[sibling])
         since = np.clip(np.where(np.isnan(since), waited, since), 0.0, waited)
         later, whole = self.streams.seen(page, since), self.streams.seen(page, waited)
-        chance: Floats = 1.0 - later / np.maximum(whole, 1e-12)
-        return chance
+        visible: Floats = 1.0 - later / np.maximum(whole, 1e-12)
+        return visible
 
     def refit(self) -> None:
-        """Learn anew what all pages share."""
+        """Learn again what all pages share."""
         self._next_fit = max(self.n_cycles + 1, int(np.ceil(REFIT * self.n_cycles)))
         if len(self._times) > 1:
             self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)
@@ -350,9 +341,16 @@ class StockModel:
 
     def _refit_prior(self) -> None:
         self.prior.refit(
-            self.streams.arrivals, self.streams.exposures(), self.size, self.groups, self.related, self.dispersion,
-            self.cycle_hours, self.parts.around, self.parts.levels,
-        )  # fmt: skip
+            self.streams.arrivals,
+            self.streams.exposures(),
+            size=self.size,
+            groups=self.groups,
+            related=self.related,
+            dispersion=self.dispersion,
+            cycle_hours=self.cycle_hours,
+            around=self.parts.around,
+            levels=self.parts.levels,
+        )
 
 
 def _of(lists: LinkLists, which: Flags) -> LinkLists:

@@ -1,4 +1,4 @@
-"""Pick the best page, then the next best given that one: a page that was picked takes what its siblings would have shown."""
+"""Pick the best page, then the next best given that one: a page that was picked takes the links that its siblings share with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recrawl.core.arrays import Flags, Floats, Ints, Ints8
 from recrawl.policies.budget import Cause
 from recrawl.policies.harvest.siblings import Neighbours
 from recrawl.policies.harvest.streams import HAZARDS, Streams, seen_one, weigh
-from recrawl.policies.select import Caps, capped, count_picked
+from recrawl.policies.picking import Caps, capped, count_picked
 
 _PICKED, _CUT = int(Cause.PICKED), int(Cause.BELOW_CUT)
 
@@ -27,7 +27,7 @@ class _Stock(NamedTuple):
     """What is known of the pages' unseen links, as the kernel takes it."""
 
     score: Floats
-    alone: Floats
+    unshared: Floats
     now: float
     last: Floats
     followed: Floats
@@ -35,18 +35,18 @@ class _Stock(NamedTuple):
     hazards: Floats
 
 
-class _Showers(NamedTuple):
+class _Pairs(NamedTuple):
     """Pairs by the page that shows the links: `Neighbours`, as the kernel takes them."""
 
     start: Ints
     other: Ints
-    given: Floats
+    if_shared: Floats
 
 
 def pick(
     *,
     score: Floats,
-    alone: Floats,
+    unshared: Floats,
     first: Ints,
     may: Flags,
     k: int,
@@ -58,30 +58,37 @@ def pick(
 ) -> tuple[Ints, Floats, Ints8]:
     """Up to `k` pages: those of `first` in their order, then greedily by score, ties in the order of the pages.
 
-    When p is picked, what each sibling r does not have alone is multiplied by 1 - b_rp · (share of r's stock that is newer than
-    p's last visit). `alone`: the part of each page's stock that no sibling could have shown; `pairs`: by the page that shows the
+    When p is picked, the shared part of each sibling r is multiplied by 1 - b_rp · (share of r's stock that is newer than p's last
+    visit). `unshared`: the part of each page's stock that no sibling could have shown; `pairs`: by the page that shows the
     links (`Siblings.neighbours` reversed). Returns the pages, the factor that is left of every page's score, and its cause.
     """
     cause = np.full(len(score), _CUT, np.int8)
     factor = np.ones(len(score))
     order = np.flatnonzero(may)
     order = order[np.argsort(-score[order], kind="stable")]
-    if not len(pairs.other) and min(caps.per_host, caps.per_site) > len(
-        score
-    ):  # nothing depends on what was picked before
+    has_caps = min(caps.per_host, caps.per_site) <= len(score)
+    if not len(pairs.other) and not has_caps:  # nothing depends on what was picked before
         is_first = np.zeros(len(score), np.bool_)
         is_first[first] = True
         chosen = np.concatenate([first[may[first]], order[~is_first[order]]])[:k]
         cause[chosen] = _PICKED
         return chosen, factor, cause
     prior = streams.pseudo_links * streams.shares
-    stock = _Stock(score, alone, float(now), last, streams.followed, prior, HAZARDS)
-    showers = _Showers(pairs.start, pairs.other, pairs.given)
-    return _pick(stock, showers, order, first, may, k, caps, cause, factor), factor, cause
+    stock = _Stock(
+        score=score,
+        unshared=unshared,
+        now=float(now),
+        last=last,
+        followed=streams.followed,
+        prior=prior,
+        hazards=HAZARDS,
+    )
+    by_shower = _Pairs(pairs.start, pairs.other, pairs.if_shared)
+    return _pick(stock, by_shower, order, first, may, k, caps, cause, factor), factor, cause
 
 
 @njit(cache=True)
-def _pick(stock, showers, order, first, may, k, caps, cause, factor):  # type: ignore[no-untyped-def]
+def _pick(stock, pairs, order, first, may, k, caps, cause, factor):  # type: ignore[no-untyped-def]
     score = stock.score
     n_pages = len(score)
     chosen = np.empty(min(k, n_pages), np.int64)
@@ -116,16 +123,16 @@ def _pick(stock, showers, order, first, may, k, caps, cause, factor):  # type: i
         n_chosen += 1
         cause[p] = _PICKED
         count_picked(p, caps)
-        _discount(p, stock, showers, cause, weights, left, factor)
+        _discount(p, stock, pairs, cause, weights, left, factor)
     return chosen[:n_chosen]
 
 
 @njit(cache=True)
-def _discount(p, stock, showers, cause, weights, left, factor):  # type: ignore[no-untyped-def]
-    """What is left of the siblings' worth, now that `p` is picked."""
-    now, last, alone = stock.now, stock.last, stock.alone
-    for at in range(showers.start[p], showers.start[p + 1]):
-        r = showers.other[at]
+def _discount(p, stock, pairs, cause, weights, left, factor):  # type: ignore[no-untyped-def]
+    """What is left of the siblings' value, now that `p` is picked."""
+    now, last, unshared = stock.now, stock.last, stock.unshared
+    for at in range(pairs.start[p], pairs.start[p + 1]):
+        r = pairs.other[at]
         if cause[r] == _PICKED or np.isnan(last[r]):
             continue
         waited = max(now - last[r], 1e-6)
@@ -134,5 +141,5 @@ def _discount(p, stock, showers, cause, weights, left, factor):  # type: ignore[
         if newer < waited:
             weigh(stock.followed[r], stock.prior, weights)
             part = seen_one(weights, stock.hazards, newer) / seen_one(weights, stock.hazards, waited)
-        left[r] *= 1.0 - showers.given[at] * part
-        factor[r] = alone[r] + (1.0 - alone[r]) * left[r]
+        left[r] *= 1.0 - pairs.if_shared[at] * part
+        factor[r] = unshared[r] + (1.0 - unshared[r]) * left[r]

@@ -1,4 +1,4 @@
-"""Which share of the links that come on a page also comes on another page of its site: only pairs that shared a link are kept."""
+"""Which share of the links that arrive on a page also arrives on another page of its site, for pairs that shared a link."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.hashtable import EMPTY, insert, room_for, slots
-from recrawl.policies.harvest.alone import MOST as MOST_SHARED
-from recrawl.policies.harvest.alone import given
+from recrawl.policies.harvest.unshared import MOST_SHARED, share_if_shared
 
-MOST = 60  #: pairs of a page that are kept, and pages that are remembered for a link: those that more pages show are navigation
-LEAST = 10  #: of these where there are very many pages …
-ALTOGETHER = 10_000_000  #: … and so many pairs would be too many
-PAST = 0.5  #: of the links that came before a pair shared its first, the share that could have been shared already
+#: Pairs per page that are kept, and pages that are remembered per link: links that more pages show are navigation.
+MOST_PAIRS = 60
+LEAST_PAIRS = 10  #: pairs per page that are kept however many pages there are
+MAX_PAIRS = 10_000_000  #: pairs in all, above which fewer are kept per page
+PAST = 0.5  #: of the links that arrived before a pair shared its first, the share that could have been shared already
 
 
 def most_pairs(n_pages: int) -> int:
@@ -23,21 +23,21 @@ def most_pairs(n_pages: int) -> int:
     >>> most_pairs(100), most_pairs(300_000), most_pairs(10_000_000)
     (60, 33, 10)
     """
-    return int(np.clip(ALTOGETHER // max(n_pages, 1), LEAST, MOST))
+    return int(np.clip(MAX_PAIRS // max(n_pages, 1), LEAST_PAIRS, MOST_PAIRS))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Neighbours:
     """The pairs by their first page: those of page p are ``start[p]:start[p + 1]``."""
 
     start: Ints
     other: Ints
-    share: Floats  # of what comes on the page, that the other one shows as well
-    given: Floats  # the same, of what is on other pages at all
-    alone: Floats  # one entry a page: the share of what comes on it that is on no other
+    share: Floats  # of the page's new links, that the other page shows as well
+    if_shared: Floats  # the same, as a share of those that are on other pages at all
+    unshared: Floats  # one entry per page: the share of its new links that is on no other page
 
     def closest(self, page: int) -> tuple[int, float]:
-        """The page that shows most of a page's links, and which share of them; -1 where there is none."""
+        """The page that shows most of a page's links, and the share of them; -1 where there is none."""
         mine = slice(self.start[page], self.start[page + 1])
         if mine.start == mine.stop:
             return -1, 0.0
@@ -46,10 +46,10 @@ class Neighbours:
 
 
 class Siblings:
-    """Hits and chances of ordered pairs (p, q): links that came on p, and of these the ones that q showed.
+    """Trials and hits of ordered pairs (p, q): links that arrived on p, and those of them that q showed.
 
-    A link that came on p had its chance if q was visited after it came. The share is (hits + α·a0)/(chances + α) with a0 =
-    min(`share`, 2/pages of the site). Links that come together are shared together, so those of one visit count as no more than
+    A link that arrived on p is a trial if q was visited after it arrived. The share is (hits + α·a0)/(trials + α) with a0 =
+    min(`share`, 2/pages of the site). Links that arrive together are shared together, so those of one visit count as at most
     `per_visit`.
     """
 
@@ -60,17 +60,17 @@ class Siblings:
             np.minimum(share, 2.0 / np.maximum(np.bincount(site, minlength=1), 1))[site] if len(site) else np.ones(0)
         )
         self.keys: Ints = np.full(1024, EMPTY, np.int64)
-        self.hits, self.chances = np.zeros(1024), np.zeros(1024)
+        self.hits, self.trials = np.zeros(1024), np.zeros(1024)
         self.size = 0
-        self.n_came = np.zeros(self.n_pages)  # links that came so far, as they count
-        self._fading = np.ones(self.n_pages)  # what is left of a page's pairs since links last came on it
+        self.n_arrived = np.zeros(self.n_pages)  # links so far, as they count
+        self._fading = np.ones(self.n_pages)  # what is left of a page's pairs since links last arrived on it
         self._start, self._at = np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64)  # slots by page
         self._n_sorted = 0
 
-    def of_visits(self, page: Ints, n_came: Ints) -> tuple[Ints, Ints, Ints]:
-        """The known pairs of the pages on which links came: place in `page`, the other page, and slot."""
+    def of_visits(self, page: Ints, n_arrived: Ints) -> tuple[Ints, Ints, Ints]:
+        """The known pairs of the pages on which links arrived: place in `page`, the other page, and slot."""
         self._sort()
-        place = np.flatnonzero(n_came > 0)
+        place = np.flatnonzero(n_arrived > 0)
         sizes = self._start[page[place] + 1] - self._start[page[place]]
         begin = np.repeat(self._start[page[place]], sizes)
         at = self._at[begin + _ramps(sizes)]
@@ -80,27 +80,27 @@ class Siblings:
         """Make room for pairs (page · pages + other page) that share a link for the first time."""
         keys = keys[self.keys[slots(self.keys, keys)] == EMPTY]
         self._reserve(len(keys))
-        self.chances[insert(self.keys, keys)] = PAST * self.n_came[keys // self.n_pages]
+        self.trials[insert(self.keys, keys)] = PAST * self.n_arrived[keys // self.n_pages]
         self.size += len(keys)
 
-    def learn(self, page: Ints, n_came: Ints, at: Ints, place: Ints, chance: Floats, kept: Floats) -> None:
-        """Add the chances of pairs: `chance` of each is the share of what came on the page that the other could have shown.
+    def learn(self, page: Ints, n_arrived: Ints, at: Ints, place: Ints, visible: Floats, kept: Floats) -> None:
+        """Add the trials of pairs: `visible` is the share of the page's arrivals that the other page could have shown.
 
-        `kept`: the share of each page's past that still counts. Where no links came, its pairs fade the next time some do.
+        `kept`: the share of each page's past that still counts. Where no links arrived, its pairs fade the next time some do.
         """
-        counts = np.minimum(n_came, self.per_visit)
+        counts = np.minimum(n_arrived, self.per_visit)
         self._fading[page] *= kept
         left = self._fading[page[place]]
         self.hits[at] *= left
-        self.chances[at] = self.chances[at] * left + counts[place] * chance
-        self._fading[page[n_came > 0]] = 1.0
-        self.n_came[page] = self.n_came[page] * kept + counts
+        self.trials[at] = self.trials[at] * left + counts[place] * visible
+        self._fading[page[n_arrived > 0]] = 1.0
+        self.n_arrived[page] = self.n_arrived[page] * kept + counts
 
     def hit(self, keys: Ints, links: Floats) -> None:
         """Add links that both pages of known pairs show."""
         at = slots(self.keys, keys)
         self.hits[at] += links
-        self.chances[at] = np.maximum(self.chances[at], self.hits[at])
+        self.trials[at] = np.maximum(self.trials[at], self.hits[at])
         if self.size > 2 * most_pairs(self.n_pages) * self.n_pages:
             self.prune()
 
@@ -116,25 +116,24 @@ class Siblings:
     def shares(self, at: Ints) -> Floats:
         """The shares of the pairs in these slots."""
         alpha, prior = self.pseudo_links, self.prior[self.keys[at] // self.n_pages]
-        return np.minimum((self.hits[at] + alpha * prior) / (self.chances[at] + alpha), MOST_SHARED)
+        return np.minimum((self.hits[at] + alpha * prior) / (self.trials[at] + alpha), MOST_SHARED)
 
-    def neighbours(self, alone: Floats, is_reversed: bool = False) -> Neighbours:
-        """All pairs by their first page; reversed: by the other one, with the share of what comes on the first.
+    def neighbours(self, unshared: Floats, is_reversed: bool = False) -> Neighbours:
+        """All pairs by their first page; reversed: by the other one, with the share of the first page's new links.
 
-        alone: the share of what comes on each page that is on no other.
+        unshared: the share of each page's new links that is on no other page.
         """
         self._sort()
-        one, other, share = (
-            self.keys[self._at] // self.n_pages,
-            self.keys[self._at] % self.n_pages,
-            self.shares(self._at),
-        )
+        keys, share = self.keys[self._at], self.shares(self._at)
+        page, other = keys // self.n_pages, keys % self.n_pages
+        if_shared = share_if_shared(share, unshared[page])
         if not is_reversed:
-            return Neighbours(self._start, other, share, given(share, alone[one]), alone)
+            return Neighbours(start=self._start, other=other, share=share, if_shared=if_shared, unshared=unshared)
         order = np.argsort(other, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(other, minlength=self.n_pages)))
-        one, share = one[order], share[order]
-        return Neighbours(start, one, share, given(share, alone[one]), alone)
+        return Neighbours(
+            start=start, other=page[order], share=share[order], if_shared=if_shared[order], unshared=unshared
+        )
 
     def _sort(self) -> None:
         if self._n_sorted == self.size:
@@ -150,12 +149,12 @@ class Siblings:
             self._rebuild(np.flatnonzero(self.keys != EMPTY), more)
 
     def _rebuild(self, held: Ints, more: int) -> None:
-        """A table of these slots with room for so many more."""
+        """A table of these slots with room for `more`."""
         room = room_for(len(held) + more, 1024)
-        keys, hits, chances = self.keys[held], self.hits[held], self.chances[held]
-        self.keys, self.hits, self.chances = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
+        keys, hits, trials = self.keys[held], self.hits[held], self.trials[held]
+        self.keys, self.hits, self.trials = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
         at = insert(self.keys, keys)
-        self.hits[at], self.chances[at] = hits, chances
+        self.hits[at], self.trials[at] = hits, trials
         self.size, self._n_sorted = len(keys), -1
 
 

@@ -1,4 +1,4 @@
-"""When and where each link was first seen: what came on a page since its last visit, and which siblings show it, too."""
+"""When and where each link was first seen: what arrived on a page since its last visit, and which siblings show it, too."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ _UNSEEN = np.iinfo(np.int32).max
 
 
 class Sightings:
-    """First sightings of all links, and the pages on which each of them came.
+    """First sightings of all links, and the pages on which each of them arrived.
 
-    A link came on a page if nobody had seen it when the page was last seen. So one moment a link is enough to tell, and no page
-    needs to remember all that it ever showed. Moments are numbered: a hundred million links are kept in half the memory.
+    A link arrived on a page if no page had shown it when the page was last seen. So one moment per link is enough, and no page
+    needs to remember all that it ever showed. Moments are numbered, so that a hundred million links take half the memory.
+
+    >>> sightings = Sightings()
+    >>> sightings.all_known(LinkLists(np.array([0, 2]), np.array([0, 1], np.int32)), hours=0.0)
+    >>> shown = LinkLists(np.array([0, 2]), np.array([1, 2], np.int32))
+    >>> sightings.arrivals(np.array([0]), np.array([True]), np.array([0.0]), shown, hours=5.0).links
+    array([2], dtype=int32)
     """
 
     def __init__(self) -> None:
@@ -35,31 +41,30 @@ class Sightings:
         self._reserve_links(links)
         _all_known(links.links, self._moment(hours), self.first)
 
-    def came(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: float) -> LinkLists:
-        """The links that came on each page since it was last seen; infinite there: only those nobody has seen."""
+    def arrivals(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: float) -> LinkLists:
+        """The links that arrived on each page since it was last seen; infinite: only those that no page has shown."""
         self._reserve_links(shown)
         last = (np.searchsorted(self.times, since, side="right") - 1).astype(np.int32)
-        start, links = _came(shown.start, shown.links, answered, last, self.first)
+        start, links = _arrivals(shown.start, shown.links, answered, last, self.first)
         moment = self._moment(hours)
         self._reserve_entries(len(links))
         self._n = _note(start, links, page, moment, self.first, self._newest, self._before, self._page, self._n)
         return LinkLists(start, links)
 
-    def shared(self, page: Ints, came: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
-        """How many of the links that came on a page another page of its site shows as well, each by the weight of its visit.
+    def shared(self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
+        """How many of the links that arrived on a page another page of its site shows as well, each by the weight of its visit.
 
         One entry for each pair that shares any: its key (page · pages + other page), ascending, and the sum. Visits without
         weight are passed over.
         """
-        keys, sums = _shared(
-            came.start, came.links, page, weight, self._newest, self._before, self._page, site, most_pairs(len(site))
-        )
+        start, links, most = arrivals.start, arrivals.links, most_pairs(len(site))
+        keys, sums = _shared(start, links, page, weight, self._newest, self._before, self._page, site, most)
         held = np.flatnonzero(keys != EMPTY)
         held = held[np.argsort(keys[held])]
         return keys[held], sums[held]
 
     def unshared(self, page: Ints, links: Ints32, begin: Ints, size: Ints, site: Ints) -> Ints:
-        """How many of the links that came on each page, so many from `begin` on, no other page of its site has shown."""
+        """How many of each page's links (`size` of them from `begin` on) no other page of its site has shown."""
         n: Ints = _unshared(
             links, begin, size, page, self._newest, self._before, self._page, site, most_pairs(len(site))
         )
@@ -98,23 +103,23 @@ def _all_known(links, moment, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _came(start, links, answered, since, first):  # type: ignore[no-untyped-def]
-    came = np.empty(len(links), links.dtype)
-    came_start = np.zeros(len(answered) + 1, np.int64)
+def _arrivals(start, links, answered, since, first):  # type: ignore[no-untyped-def]
+    arrived = np.empty(len(links), links.dtype)
+    arrived_start = np.zeros(len(answered) + 1, np.int64)
     n = 0
     for i in range(len(answered)):
         if answered[i]:
             for at in range(start[i], start[i + 1]):
                 if first[links[at]] > since[i]:
-                    came[n] = links[at]
+                    arrived[n] = links[at]
                     n += 1
-        came_start[i + 1] = n
-    return came_start, came[:n].copy()
+        arrived_start[i + 1] = n
+    return arrived_start, arrived[:n].copy()
 
 
 @njit(cache=True)
 def _note(start, links, page, moment, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
-    # Backwards, so that the first pages stand first among those that show a link: where many share links, it is with the same few.
+    # Backwards, so that the first pages come first among those that show a link: where many share links, it is with the same few.
     for i in range(len(page) - 1, -1, -1):
         for at in range(start[i], start[i + 1]):
             link = links[at]
@@ -153,7 +158,7 @@ def _shared(start, links, page, weight, newest, before, shower, site, most):  # 
 
 @njit(cache=True)
 def _unshared(links, begin, size, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
-    alone = np.zeros(len(page), np.int64)
+    n_unshared = np.zeros(len(page), np.int64)
     for i in range(len(page)):
         for at in range(begin[i], begin[i] + size[i]):
             entry, left, is_shared = newest[links[at]], most, False
@@ -161,8 +166,8 @@ def _unshared(links, begin, size, page, newest, before, shower, site, most):  # 
                 is_shared = shower[entry] != page[i] and site[shower[entry]] == site[page[i]]
                 entry = before[entry]
                 left -= 1
-            alone[i] += not is_shared
-    return alone
+            n_unshared[i] += not is_shared
+    return n_unshared
 
 
 @njit(cache=True)

@@ -1,7 +1,7 @@
-"""Every page as a few streams of links: some stay for hours, some for years. How many of each come, and how many are still there.
+"""Every page as a few streams of links: some stay for hours, some for years. How many of each arrive, and how many are still there.
 
-One rate and one hazard a page do not fit real pages: on most of them a part of the links leaves within the hour and the rest stays
-for months. So a page is a sum of streams with fixed half-lives, and what is learnt is the share of each.
+One rate and one hazard per page do not fit real pages: on most of them a part of the links leaves within the hour and the rest
+stays for months. So a page is a sum of streams with fixed half-lives, and the share of each is learnt.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ N_STREAMS = len(HAZARDS)
 
 
 class Streams:
-    """What the visits of every page told about its streams. Times are clock hours (`recrawl.policies.harvest.rhythm`).
+    """The streams of every page, learnt from its visits. Times are clock hours (`recrawl.policies.harvest.rhythm`).
 
-    A link of a stream with hazard δ is still there after t hours with probability e^(-δt), so of the links that come at rate λ in
-    the M hours before a visit λ(1 - e^(-δM))/δ are seen. Which stream a link belongs to shows at the next visit: whether it
-    is still there.
+    A link of a stream with hazard δ is still there after t hours with probability e^(-δt), so of the links that arrive at rate λ in
+    the M hours before a visit λ(1 - e^(-δM))/δ are seen. Whether a link is still there at the next visit shows which stream it
+    belongs to.
 
     pseudo_links: own links that weigh as much as the shares of all pages (an empirical Bayes prior).
-    per_visit: links that came together tend to leave together, so the links of one visit count as no more than so many.
+    per_visit: links that arrive together tend to leave together, so the links of one visit count as at most this many.
     """
 
     def __init__(self, n_pages: int, pseudo_links: float = 10.0, per_visit: float = 5.0) -> None:
         self.pseudo_links, self.per_visit = pseudo_links, per_visit
-        self.arrivals = np.zeros(n_pages)  # links that came between two visits and were still there at the second
+        self.arrivals = np.zeros(n_pages)  # links that arrived between two visits and were still there at the second
         self.exposure = np.zeros((n_pages, N_STREAMS))  # hours in which a link of each stream would have been seen
-        self.followed = np.zeros((n_pages, N_STREAMS))  # links by stream, as far as can be told
+        self.followed = np.zeros((n_pages, N_STREAMS))  # links by stream, as far as that can be known
         self.shares = np.full(N_STREAMS, 1.0 / N_STREAMS)  # of all links of all pages
 
     def weights(self, page: Ints) -> Floats:
-        """The share of each stream in the links that come on these pages."""
+        """The share of each stream in the links that arrive on these pages."""
         own = self.followed[page]
         whole = own.sum(axis=1, keepdims=True) + self.pseudo_links
         weights: Floats = (own + self.pseudo_links * self.shares) / whole
@@ -62,7 +62,7 @@ class Streams:
     ) -> None:
         """Add visits to pages that were seen before.
 
-        waited: hours since the page was last seen; n_arrived: links that came since. n_before: links that had come at the visit
+        waited: hours since the page was last seen; n_arrived: links that arrived since. n_before: links that had arrived at the visit
         before, gap_before hours after the one before that; n_stayed: those of them that are still there. kept: the share of the
         page's past that still counts.
         """
@@ -71,7 +71,7 @@ class Streams:
         over_ranges(len(page), lambda low, high: _learn(low, high, visits, known))
 
     def seen(self, page: Ints, waited: Floats) -> Floats:
-        """Hours of the last `waited` in which a link may have come on each page and still be there."""
+        """Hours of the last `waited` in which a link may have arrived on each page and still be there."""
         hours = np.empty(len(page))
         prior = self.pseudo_links * self.shares
         over_ranges(len(page), lambda low, high: _seen(low, high, page, waited, HAZARDS, prior, self.followed, hours))
@@ -128,9 +128,9 @@ def _seen(low, high, page, waited, hazards, prior, followed, hours):  # type: ig
 
 @njit(cache=True, nogil=True)
 def _learn(low, high, visits, known):  # type: ignore[no-untyped-def]
-    """Which stream a link belongs to shows at the next visit (the E step for a mixture of exponentials, interval-censored).
+    """The next visit shows which stream a link belongs to (the E step for a mixture of exponentials, interval-censored).
 
-    Links that were seen are those that had stayed until then; each stands for all that came in its stream.
+    Links that were seen are those that had stayed until then; each represents all that arrived in its stream.
     """
     page, waited, n_arrived, n_before, n_stayed, gap_before, kept = visits
     hazards, prior, per_visit, arrivals, exposure, followed = known
@@ -164,7 +164,7 @@ def _one(hazard, hours):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def seen_one(weights, hazards, hours):  # type: ignore[no-untyped-def]
-    """`hours_seen` of one page, all streams together."""
+    """`Streams.seen` of one page, all streams together."""
     whole = 0.0
     for j in range(len(hazards)):
         whole += weights[j] * _one(hazards[j], hours)

@@ -68,7 +68,7 @@ class CalibrationResult:
     budget: int
     expected: float  # new links, in all plans together
     found: int
-    # Level → probability that the intervals state, and share of the counts that lie in them.
+    # Level → probability that the intervals state, and share of the counts that are in them.
     levels: dict[float, tuple[float, float]]
     bins: list[tuple[float, float, int]]  # visits by their expectation: mean expectation, mean count, number of visits
 

@@ -84,7 +84,7 @@ CONTRIBUTIONS = (
     "the pages."
 )
 INTERVALS = (
-    "New links that all plans together expected and found. Stated: the probability that a count lies in its interval, which is at "
+    "New links that all plans together expected and found. Stated: the probability that a count is in its interval, which is at "
     "least the level since counts are whole numbers; held: the share of counts that did."
 )
 SKILL = (
@@ -94,7 +94,7 @@ SKILL = (
 
 
 def findings(result: HarvestResult) -> list[str]:
-    """What the experiment comes to, in a few sentences."""
+    """What the experiment shows, in a few sentences."""
     sentences = []
     if len(result.ablations) > 1:
         whole, budget = result.ablations[0], result.budgets[0]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from recrawl.core.times import moment
+from recrawl.core.words import count, percent
 from recrawl.replay.compare import Comparison, compare
 from recrawl.replay.runs import Replayed
-from recrawl.replay.summary import Summary, summarise
+from recrawl.replay.summary import ReplaySummary, summarise
 from recrawl.world.recorded import World
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNIFORM = "round-robin"  #: what everything is compared with
 #: Policies that learn nothing, or hardly anything.
@@ -29,7 +38,7 @@ BASELINES = frozenset(
 Key = tuple[str, int]  # policy and budget
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Replays:
     """Runs over one world, and how they compare. `runs` are ordered by budget, then as their policies were given."""
 
@@ -45,8 +54,60 @@ class Replays:
     notes: Sequence[str] = field(default=())  # other conditions, such as caps
     observed: int = 0  # cycles before these that every policy saw completely
 
+    def __repr__(self) -> str:
+        budgets = " or ".join(f"{pages:,}" for pages in self.budgets)
+        noun = "page" if self.budgets == [1] else "pages"
+        return (
+            f"Replays({count(len(self.policies), 'policy', 'policies')} on {count(self.n_pages, 'page')} in "
+            f"{count(self.n_cycles, 'cycle')}, {budgets} {noun} per cycle{self._best_in_words()})"
+        )
+
+    def _best_in_words(self) -> str:
+        """What the best policy found with the greatest budget."""
+        best = self.best(max(self.budgets, default=0))
+        if best is None or not self.discoverable:
+            return ""
+        return f"; {best.policy} found {percent(self.coverage(best))} of {count(self.discoverable, 'new link')}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per policy and budget, as ``recrawl replay --json`` prints them; these keys are an interface."""
+        versus = {"vs_round_robin": self.versus_uniform, "vs_best_published": self.versus_published}
+        return [
+            summary.as_dict() | {name: _as_dict(other.get(key)) for name, other in versus.items()}
+            for key, summary in self.summaries.items()
+        ]
+
+    def cycle_records(self) -> Iterator[dict[str, Any]]:
+        """One record per policy, budget and cycle; without timings, so that the same replay gives the same records."""
+        for run in self.runs:
+            for row in run.timeless_rows():
+                yield {"policy": run.policy, "budget": run.budget, **row}
+
+    def to_arrow(self) -> pa.Table:
+        """One row per policy and budget; the difference to another policy's coverage has its 95% interval beside it."""
+        names = ("vs_round_robin", "vs_best_published")
+        ends = ("difference", "low", "high")
+        rows = []
+        for row in self.records():
+            compared = {name: row.pop(name) or {} for name in names}
+            rows.append(row | {_column(name, end): compared[name].get(end) for name in names for end in ends})
+        columns = [pa.field(_column(name, end), pa.float64()) for name in names for end in ends]
+        return pa.Table.from_pylist(rows, pa.schema([*ReplaySummary.columns(), *columns]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per policy and budget; needs pandas."""
+        from recrawl.core.frames import to_pandas
+
+        return to_pandas(self.to_arrow())
+
+    def write(self, path: str | os.PathLike[str], *, self_contained: bool = False) -> Path:
+        """Write an HTML page with tables and plots; `self_contained`: with the plot library in it (5 MB)."""
+        from recrawl.report.replays.page import write_replay_page
+
+        return write_replay_page(path, self, self_contained=self_contained)
+
     @cached_property
-    def summaries(self) -> dict[Key, Summary]:
+    def summaries(self) -> dict[Key, ReplaySummary]:
         """The metrics of every run."""
         return {(run.policy, run.budget): summarise(run) for run in self.runs}
 
@@ -99,6 +160,15 @@ class Replays:
             for run in self.runs
             if (other := reference[run.budget]) is not None and run.policy != other.policy
         }
+
+
+def _as_dict(comparison: Comparison | None) -> dict[str, Any] | None:
+    return None if comparison is None else comparison.as_dict()
+
+
+def _column(name: str, end: str) -> str:
+    """The name of a column: the difference has the plain name."""
+    return name if end == "difference" else f"{name}_{end}"
 
 
 def gather(

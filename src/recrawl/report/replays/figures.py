@@ -72,8 +72,8 @@ def age_figure(replays: Replays, budget: int) -> Figure:
     """How soon after first being on any page links are found (Fig. 4), of all that could be."""
     figure = blank_figure(
         f"Share of the links found in time, with {budget_text(replays, budget)}",
-        "time since the link was first on any page, at most",
-        "found, of the discoverable links",
+        "time since the link first appeared, at most",
+        "links found, of all",
         _height(replays),
     )
     labels = ["same cycle", *(_hours(hours) for hours in AGE_HOURS[1:]), "later"]
@@ -124,8 +124,8 @@ def discovery_figure(replays: Replays, budget: int) -> Figure:
         hovertemplate=f"{DATE_HOVER}: %{{y:.1f}}<extra>published</extra>",
     )
     for run, style in _drawn(replays, budget):
-        found = column(run.rows, "found")
-        x, y = _per_day(run, found) if smooth else (_times(run), found)
+        discovered = column(run.rows, "found")
+        x, y = _per_day(run, discovered) if smooth else (_times(run), discovered)
         figure.add_scatter(
             x=x,
             y=y,

@@ -44,7 +44,7 @@ def scope(replays: Replays) -> str:
 
 
 def findings(replays: Replays) -> list[str]:
-    """What the replays come to, in a few sentences."""
+    """What the replays show, in a few sentences."""
     parts: tuple[Callable[[Replays], Iterator[str]], ...] = (_winner, _bound, _more_budget, _fresh)
     return [sentence for part in parts for sentence in part(replays)]
 

@@ -153,7 +153,7 @@ def budget_table(replays: Replays) -> Table:
 
 
 def cost_table(replays: Replays) -> Table:
-    """What each policy asked of the hosts and of this machine, and what a fetch brought."""
+    """What each policy cost the hosts and this machine, and what a fetch brought."""
     return _of_all(replays, _COSTS)
 
 

@@ -1,1 +1,1 @@
-"""How new links arrive on the recorded pages: ``recrawl stats``."""
+"""How new links arrive on the pages of a history: ``recrawl stats``."""

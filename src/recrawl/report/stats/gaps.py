@@ -1,6 +1,6 @@
 """How long pages wait between visits: the rhythm of the history, which limits what can be seen in it.
 
-Archives are irregular: a change lies somewhere in the gap, not at its end.
+Archives are irregular: a change happened somewhere in the gap, not at its end.
 References: HACS (2020) section IV and Fig. 3.
 """
 
@@ -15,10 +15,10 @@ from recrawl.core.arrays import Floats, Ints, Times
 DAY = np.timedelta64(1, "D")
 QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 N_CURVE_POINTS = 200
-MAX_SAMPLE_PAGES = 200  # rows of dots that can still be told apart
+MAX_SAMPLE_PAGES = 200  # rows of dots that can still be distinguished
 MAX_SAMPLE_VISITS = 10_000  # dots a browser draws without effort
 
-#: Upper ends of the histogram's bars in days. They lie between the usual rhythms, so that a daily or weekly crawl that
+#: Upper ends of the histogram's bars in days. They are between the usual rhythms, so that a daily or weekly crawl that
 #: comes an hour early or late stays in one bar.
 SPANS = (
     (1 / 24, "up to 1 hour"), (0.25, "1–6 hours"), (0.75, "6–18 hours"), (1.5, "about a day"), (5.5, "2–5 days"),
@@ -29,7 +29,7 @@ SPANS = (
 
 @dataclass(frozen=True, slots=True)
 class GapQuantile:
-    """So many days or fewer lie between visits, for this share."""
+    """The greatest length among this share of the gaps, the shortest first."""
 
     quantile: float
     days: float  # over all gaps

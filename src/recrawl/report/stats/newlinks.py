@@ -1,6 +1,6 @@
 """How many links pages gain from round to round: means, shares, change rates, groups, distributions and extremes.
 
-Every function takes a panel and returns plain rows; cells in which nobody looked (NaN) are left out of every figure.
+Every function takes a panel and returns plain rows; cells without a visit (NaN) are left out everywhere.
 References: LBLA (2022) section 4, Table 2 and Figs. 3 to 6.
 """
 
@@ -75,7 +75,7 @@ class GroupStay:
 
 @dataclass(frozen=True, slots=True)
 class Ccdf:
-    """The share of pages with at least so many new links, in one round."""
+    """The share of pages with at least x new links, in one round."""
 
     links: Links
     round: int
@@ -86,7 +86,7 @@ class Ccdf:
 
 @dataclass(frozen=True, slots=True)
 class Concentration:
-    """The share of all new links that was found on the richest pages."""
+    """The share of all new links that was found on the pages with most of them."""
 
     links: Links
     page_rate: float  # this share of the pages, those with most new links over all rounds
@@ -95,12 +95,12 @@ class Concentration:
 
 @dataclass(frozen=True, slots=True)
 class ExtremePage:
-    """A page that gained exceptionally many links in one round, and its whole series."""
+    """A page that gained exceptionally many links in one round, and its series over all rounds."""
 
     url: str
-    n_most: int  # new links in its richest round
-    round: int  # which was this one
-    internal: tuple[int | None, ...]  # by round; None: nobody looked
+    n_most: int  # the most new links in one round
+    round: int  # the round with that number
+    internal: tuple[int | None, ...]  # by round; None: not visited
     external: tuple[int | None, ...]
 
 
@@ -123,7 +123,14 @@ def known_rounds(counts: Floats32) -> list[int]:
 def round_counts(panel: Panel) -> list[RoundCount]:
     """Mean, standard deviation and share of pages without new links, per kind and round (LBLA Table 2)."""
     return [
-        RoundCount(links, column, values.size, float(values.mean()), float(values.std()), float((values == 0).mean()))
+        RoundCount(
+            links=links,
+            round=column,
+            n_pages=values.size,
+            mean=float(values.mean()),
+            deviation=float(values.std()),
+            none_rate=float((values == 0).mean()),
+        )
         for links, column, values in _known_values(panel, KINDS)
     ]
 
@@ -180,7 +187,15 @@ def group_flows(
         names = group_labels(bounds)
         for first, second, moved in _moves(new_links(panel, links), bounds):
             flows += [
-                GroupFlow(links, first, second, names[i], names[j], int(moved[i, j])) for i, j in np.argwhere(moved)
+                GroupFlow(
+                    links=links,
+                    from_round=first,
+                    to_round=second,
+                    from_group=names[i],
+                    to_group=names[j],
+                    n_pages=int(moved[i, j]),
+                )
+                for i, j in np.argwhere(moved)
             ]
     return flows
 
@@ -194,7 +209,7 @@ def group_stays(flows: list[GroupFlow]) -> list[GroupStay]:
     total: dict[tuple[Links, int, int], list[int]] = {}
     for flow in flows:
         stayed_and_all = total.setdefault((flow.links, flow.from_round, flow.to_round), [0, 0])
-        stayed_and_all[0] += flow.n_pages * (flow.from_group == flow.to_group)
+        stayed_and_all[0] += flow.n_pages if flow.from_group == flow.to_group else 0
         stayed_and_all[1] += flow.n_pages
     return [GroupStay(*key, n_pages=n, stay_rate=stayed / n) for key, (stayed, n) in total.items()]
 
@@ -238,7 +253,7 @@ def spread(x: Floats, n_points: int) -> Floats:
 
 
 def concentrations(panel: Panel, page_rates: tuple[float, ...] = (0.01, 0.1)) -> list[Concentration]:
-    """How much of all new links the richest pages hold; what a budget for so many pages could find at best."""
+    """The share of all new links on the pages with most of them: what a budget for that many pages could find at best."""
     rows = []
     for links in SIDES:
         counts = new_links(panel, links)

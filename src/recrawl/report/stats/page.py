@@ -57,7 +57,7 @@ def _distribution_text(statistics: LinkStatistics) -> str:
     known = {curve.links for curve in statistics.ccdfs}
     missing = "".join(f"\n\nNo page gained an {links} link in any round." for links in SIDES if links not in known)
     return (
-        "Both axes are logarithmic; curves of different rounds that lie on each other mean a stable web. At most "
+        "Both axes are logarithmic; curves of different rounds that coincide mean a stable web. At most "
         f"{figures.MAX_CURVES} rounds are drawn, from the lightest, the first, to the darkest, the last. The table shows what a "
         f"crawler could find at best if it knew beforehand which pages gain most, over all rounds together.{missing}"
     )
@@ -158,7 +158,7 @@ PARTS: tuple[ReportPart[LinkStatistics], ...] = (
     ReportPart(
         title="Time between visits of a page",
         text=lambda _: (
-            "A change lies somewhere in the gap between two visits, not at its end: what happens faster than the gaps "
+            "A change happened somewhere in the gap between two visits, not at its end: what happens faster than the gaps "
             "cannot be seen. The last column of the table takes the median gap of every page first, so that pages that are "
             "visited often weigh no more than others."
         ),

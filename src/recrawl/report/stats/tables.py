@@ -84,11 +84,13 @@ def _known_mean(values: Sequence[float | None]) -> float | None:
 
 
 def rate_table(statistics: LinkStatistics) -> Table:
-    """How many pages gained links in which share of the rounds."""
+    """How many pages gained links in which share of the rounds; shares that no page has are left out."""
     known = {(row.rate, row.links): row for row in statistics.change_rates}
     rows: list[list[Cell]] = []
     for rate in sorted({rate for rate, _ in known}):
         sides = [known.get((rate, links)) for links in SIDES]
+        if not any(row.n_pages for row in sides if row):
+            continue
         rows.append(
             [rate, *(row.n_pages if row else None for row in sides), *(row.share if row else None for row in sides)]
         )

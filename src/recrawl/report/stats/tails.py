@@ -15,7 +15,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,22 +115,23 @@ def fit_tails(counts: Floats, links: Links, round: int) -> TailFits:
     come from that many evenly spaced order statistics (always the same ones); the distances from all values.
     """
     values = np.sort(counts[counts > 0])
+    nothing = TailFits(links, round, counts.size, values.size)
     if reason := _too_poor(values):
-        return TailFits(links, round, counts.size, values.size, note=f"No law was fitted: {reason}.")
+        return replace(nothing, note=f"No law was fitted: {reason}.")
     sample = thinned(values, MAX_FITTED)
     with _quiet():
         whole = _fit_part(values, sample, "whole", 1, None)
         lower_tail = _lower_tail(sample)
         if lower_tail is None:
             note = "No tail and no body: powerlaw found no x_min, the numbers are too few or too alike."
-            return TailFits(links, round, counts.size, values.size, parts=(whole,), note=note)
+            return replace(nothing, parts=(whole,), note=note)
         if lower_tail == 1:
             note = "The tail begins at 1 new link: it is the whole, and there is no body."
-            return TailFits(links, round, counts.size, values.size, 1, 1.0, (whole,), note)
+            return replace(nothing, lower_tail=1, tail_rate=1.0, parts=(whole,), note=note)
         tail = _fit_part(values, sample, "tail", lower_tail, None)
         body = _fit_part(values, sample, "body", 1, lower_tail - 1)
     tail_rate = float((values >= lower_tail).mean())
-    return TailFits(links, round, counts.size, values.size, lower_tail, tail_rate, (whole, tail, body))
+    return replace(nothing, lower_tail=lower_tail, tail_rate=tail_rate, parts=(whole, tail, body))
 
 
 def thinned(ordered: Floats, n: int) -> Floats:
@@ -158,15 +159,17 @@ def distance(values: Floats, lower: int, probabilities: Floats) -> float:
 def _fit_part(values: Floats, sample: Floats, name: str, lower: int, upper: int | None) -> DataPart:
     inside, fitted = _between(values, lower, upper), _between(sample, lower, upper)
     x, share = ccdf(inside)
+    part = DataPart(name, lower, upper, inside.size, x=x, share=share)
     if reason := _too_poor(fitted):
-        return DataPart(name, lower, upper, inside.size, x, share, note=f"The {name} was not fitted: {reason}.")
-    fits = tuple(_fit_law(law, lower, upper, inside, fitted) for law in LAWS)
-    return DataPart(name, lower, upper, inside.size, x, share, fits)
+        return replace(part, note=f"The {name} was not fitted: {reason}.")
+    return replace(part, fits=tuple(_fit_law(law, lower, upper, inside, fitted) for law in LAWS))
 
 
 def _fit_law(law: str, lower: int, upper: int | None, values: Floats, fitted: Floats) -> LawFit:
     try:
-        model = LAWS[law][upper is not None](data=fitted, xmin=lower, xmax=upper, discrete=True, verbose=0)
+        unbounded, bounded = LAWS[law]
+        make = unbounded if upper is None else bounded
+        model = make(data=fitted, xmin=lower, xmax=upper, discrete=True, verbose=0)
         probabilities = _probabilities(model, lower, upper or int(values[-1]), bounded=upper is not None)
     except Exception as error:  # the package and mpmath raise whatever their numerics run into
         return LawFit(law, {}, None, None, note=f"could not be fitted: {error}")
@@ -174,8 +177,15 @@ def _fit_law(law: str, lower: int, upper: int | None, values: Floats, fitted: Fl
     if not np.isfinite(probabilities).all() or not model.in_range():
         return LawFit(law, parameters, None, None, note="could not be fitted: no parameters in range")
     package_distance = float(model.D) if np.isfinite(model.D) else None
-    curve = _curve(lower, probabilities)
-    return LawFit(law, parameters, distance(values, lower, probabilities), package_distance, *curve)
+    x, share = _curve(lower, probabilities)
+    return LawFit(
+        law=law,
+        parameters=parameters,
+        distance=distance(values, lower, probabilities),
+        package_distance=package_distance,
+        x=x,
+        share=share,
+    )
 
 
 def _probabilities(model: Any, lower: int, upper: int, *, bounded: bool) -> Floats:
@@ -192,8 +202,8 @@ def _curve(lower: int, probabilities: Floats) -> tuple[tuple[int, ...], tuple[fl
 def _lower_tail(sample: Floats) -> int | None:
     if np.unique(sample).size < 4:  # the package leaves out the two largest and wants two more
         return None
-    found = powerlaw.Fit(sample, discrete=True, verbose=0).xmin
-    return int(found) if np.isfinite(found) else None
+    x_min = powerlaw.Fit(sample, discrete=True, verbose=0).xmin
+    return int(x_min) if np.isfinite(x_min) else None
 
 
 def _between(values: Floats, lower: int, upper: int | None) -> Floats:

@@ -14,7 +14,7 @@ from recrawl.errors import ArchiveError, BadRecord, BadUrl
 from recrawl.sources.wayback.client import Client
 from recrawl.sources.wayback.index import PAGE_SIZE, Capture, ask_index, timestamp
 from recrawl.sources.wayback.mementos import MAX_BODY, NoMemento, fetch_memento
-from recrawl.sources.wayback.page_history import NOTE, Story, payload_digest, plain_visit
+from recrawl.sources.wayback.page_history import NOTE, CaptureSequence, payload_digest, plain_visit
 from recrawl.sources.wayback.state import Key, Span, UrlState, load, state_path
 from recrawl.web.urls import canonical
 from recrawl.web.visit import Visit
@@ -26,16 +26,14 @@ _FAILURES_IN_A_ROW = 3  # mementos; then the archive is not well, and the URL is
 
 
 @dataclass
-class Report:
-    """What came of a run."""
+class ArchiveReport:
+    """What a run did."""
 
     urls: int = 0
     captures: int = 0  # new ones learnt from the index
     visits: int = 0
     mementos: int = 0
-    without_links: Counter[str] = field(
-        default_factory=Counter
-    )  # visits that carry a status and digest only, by reason
+    without_links: Counter[str] = field(default_factory=Counter)  # visits with a status and digest only, by reason
     skipped: Counter[str] = field(default_factory=Counter)  # lines of the index that cannot be used, by reason
     failed: dict[str, str] = field(default_factory=dict)  # URL → why; the next run tries again
     notes: list[str] = field(default_factory=list)
@@ -57,7 +55,7 @@ class Archive:
 
     ``for delivery in archive.visits(urls)`` yields visits, each URL's in order of time, and `acknowledge` marks them as
     stored. A visit that was not acknowledged is delivered again by the next run with the same `state_dir`; one that was
-    is neither delivered nor fetched again, and the index is not asked again for what it has told. URLs that fail are
+    is neither delivered nor fetched again, and the index is not asked again for what it has listed. URLs that fail are
     listed in `report.failed` and keep their state; the others go on.
 
     The index answers for all spellings of a page (http and https, with and without www): a visit's `url` is the one
@@ -81,7 +79,7 @@ class Archive:
         self.client, self.state_dir, self.read_page = client, state_dir, read_page
         self.span: Span = (timestamp(since) if since else None, timestamp(until) if until else None)
         self.mementos, self.page_size, self.max_body, self.news_after = mementos, page_size, max_body, news_after
-        self.report = Report()
+        self.report = ArchiveReport()
         # Deliveries keep their URL's state alive; a second look at the same URL must share it, or marks would be lost.
         self._states: WeakValueDictionary[str, UrlState] = WeakValueDictionary()
 
@@ -143,35 +141,35 @@ class Archive:
         return not ended and self.client.clock.now() - complete_at > self.news_after
 
     def _deliver(self, state: UrlState) -> Iterator[Delivery]:
-        stories: dict[str, Story] = {}
+        sequences: dict[str, CaptureSequence] = {}
         failures: list[str] = []
         in_a_row = 0
-        for found in state.in_order():
-            story = stories.setdefault(canonical(found.original), Story())
-            capture = story.resolve(found)
-            if found.key in state.stored:
-                story.remember(capture, complete=state.stored[found.key])
+        for listed in state.in_order():
+            sequence = sequences.setdefault(canonical(listed.original), CaptureSequence())
+            capture = sequence.resolve(listed)
+            if listed.key in state.stored:
+                sequence.remember(capture, complete=state.stored[listed.key])
                 continue
             try:
-                visit, complete = self._visit(capture, story)
+                visit, complete = self._visit(capture, sequence)
                 in_a_row = 0
             except ArchiveError as error:
                 # Perhaps the next run delivers it: later captures must not be compared with those before it.
-                story.remember(capture, complete=False)
-                failures.append(f"{found.timestamp}: {error}")
+                sequence.remember(capture, complete=False)
+                failures.append(f"{listed.timestamp}: {error}")
                 in_a_row += 1
                 if in_a_row == _FAILURES_IN_A_ROW:
                     break
                 continue
-            story.remember(capture, complete=complete)
+            sequence.remember(capture, complete=complete)
             self.report.visits += 1
-            yield Delivery(state.url, visit, found.key, complete, state)
+            yield Delivery(state.url, visit, listed.key, complete, state)
         if failures:
             raise ArchiveError(f"{len(failures)} mementos could not be fetched, run again to go on; {failures[0]}")
 
-    def _visit(self, capture: Capture, story: Story) -> tuple[Visit, bool]:
-        """The visit a capture means, and whether it tells all there is to know."""
-        if story.is_unchanged(capture) and (story.complete or not capture.is_page):
+    def _visit(self, capture: Capture, sequence: CaptureSequence) -> tuple[Visit, bool]:
+        """The visit a capture means, and whether that is all there is to know."""
+        if sequence.is_unchanged(capture) and (sequence.complete or not capture.is_page):
             return self._without_links(capture, 304, "unchanged"), True
         if capture.status is None:
             return self._without_links(capture, 200, "revisit of an unknown copy"), True

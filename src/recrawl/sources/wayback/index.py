@@ -34,7 +34,7 @@ class Capture:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells captures of one index key apart."""
+        """What distinguishes captures of one index key."""
         return self.timestamp, self.original
 
     @property
@@ -54,8 +54,8 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer of the index; `resume_key` is None on the last one."""
+class IndexPage:
+    """One page of the index; `resume_key` is None on the last one."""
 
     captures: list[Capture]
     resume_key: str | None
@@ -64,7 +64,7 @@ class Answer:
 
 def ask_index(
     client: Client, url: str, since: str | None, until: str | None, resume_key: str | None, page_size: int
-) -> Answer:
+) -> IndexPage:
     """One page of the captures of exactly this URL.
 
     Without `collapse`, which would drop unchanged captures: that a page did not change is half of its history.
@@ -79,7 +79,7 @@ def ask_index(
     return answer
 
 
-def _read(client: Client, response: httpx.Response, page_size: int) -> Answer:
+def _read(client: Client, response: httpx.Response, page_size: int) -> IndexPage:
     body = client.raw_body(response, _LARGEST)
     if body is None:
         raise TryAgain(f"the index sent more than {_LARGEST >> 20} MiB")
@@ -98,7 +98,7 @@ def _read(client: Client, response: httpx.Response, page_size: int) -> Answer:
     return answer
 
 
-def parse_answer(text: str) -> Answer:
+def parse_answer(text: str) -> IndexPage:
     r"""The captures of one answer: a line each, and after a blank line the key to go on with.
 
     An empty text is a true "no captures"; anything that is not an index raises: no error passes for an empty answer.
@@ -125,7 +125,7 @@ def parse_answer(text: str) -> Answer:
             bad[problem.reason] += 1
     if bad and not captures:
         raise TryAgain(f"the index sent something that is not a list of captures: {_short(text)}")
-    return Answer(captures, resume_key, bad)
+    return IndexPage(captures, resume_key, bad)
 
 
 def parse_line(line: str) -> Capture:

@@ -11,7 +11,7 @@ NOTE = "archive"
 
 
 @dataclass
-class Story:
+class CaptureSequence:
     """The captures of one URL so far, in order of time."""
 
     last: Capture | None = None  # the latest copy
@@ -26,7 +26,7 @@ class Story:
     def is_unchanged(self, capture: Capture) -> bool:
         """Whether a (resolved) capture shows the latest copy again.
 
-        A revisit of something unknown counts as unchanged only at the start of the story, where nothing contradicts it.
+        A revisit of something unknown counts as unchanged only at the start of the sequence, where nothing contradicts it.
         """
         if self.last is None:
             return capture.is_revisit
@@ -45,7 +45,7 @@ class Story:
 
 
 def plain_visit(capture: Capture, status: int) -> Visit:
-    """The visit that the index alone tells of."""
+    """The visit that the index alone shows."""
     known_type = None if capture.is_revisit or capture.mimetype in ("-", "unk") else capture.mimetype
     return Visit(
         url=capture.original,

@@ -14,7 +14,7 @@ import orjson
 from recrawl.core.files import write_bytes
 from recrawl.core.hashing import hash64
 from recrawl.errors import ArchiveError, BadRecord
-from recrawl.sources.wayback.index import Answer, Capture, check
+from recrawl.sources.wayback.index import Capture, IndexPage, check
 
 FORMAT = 1
 Key = tuple[str, str]  # timestamp and original URL of a capture
@@ -30,7 +30,7 @@ class UrlState:
     span: Span = (None, None)  # the time asked for
     since: str | None = None  # where the running question begins: later than `span` when only news are asked for
     resume_key: str | None = None
-    complete_at: datetime | None = None  # when the index had told everything; None: it has not yet
+    complete_at: datetime | None = None  # when the index had listed everything; None: it has not yet
     captures: dict[Key, Capture] = field(default_factory=dict)
     stored: dict[Key, bool] = field(default_factory=dict)  # acknowledged captures; True: with all that can be known
 
@@ -38,7 +38,7 @@ class UrlState:
         """Start a new question; what is known and stored stays."""
         self.span, self.since, self.resume_key, self.complete_at = span, since, None, None
 
-    def add(self, answer: Answer, now: datetime) -> int:
+    def add(self, answer: IndexPage, now: datetime) -> int:
         """Keep one answer of the index and say how many captures were new.
 
         The index repeats itself, and may list a page and something else under one time: then the page counts.
@@ -95,7 +95,7 @@ def load(url: str, path: Path) -> tuple[UrlState, str | None]:
     except (ValueError, TypeError, KeyError, BadRecord) as error:
         aside = path.with_suffix(".broken")
         os.replace(path, aside)
-        return UrlState(url, path), f"state of {url} was unreadable ({error}); set aside as {aside.name} and begun anew"
+        return UrlState(url, path), f"state of {url} was unreadable ({error}); set aside as {aside.name} and started again"
     except OSError as error:
         raise ArchiveError(f"cannot read the state of {url} in {path}: {error.strerror}") from error
 
@@ -107,7 +107,14 @@ def _from_record(url: str, path: Path, record: dict[str, Any]) -> UrlState:
     complete_at = None if record["complete_at"] is None else datetime.fromisoformat(record["complete_at"])
     if complete_at is not None and complete_at.tzinfo is None:
         raise ValueError("a time without zone")
-    state = UrlState(url, path, (since, until), _text(record["since"]), _text(record["resume_key"]), complete_at)
+    state = UrlState(
+        url,
+        path,
+        span=(since, until),
+        since=_text(record["since"]),
+        resume_key=_text(record["resume_key"]),
+        complete_at=complete_at,
+    )
     for *fields, stored in record["captures"]:
         capture = _capture(*fields)
         state.captures[capture.key] = capture

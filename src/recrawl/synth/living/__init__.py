@@ -1,1 +1,1 @@
-"""A made-up web that answers real requests on loopback while its clock goes on."""
+"""A made-up web that responds to real requests on loopback while simulated time passes."""

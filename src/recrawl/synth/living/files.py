@@ -1,4 +1,4 @@
-"""What every site of a living web has besides its pages: robots.txt, sitemaps and a feed of its new articles.
+"""The files of every site of a living web besides its pages: robots.txt, sitemaps and a feed of its new articles.
 
 The second site asks for a delay between visits, the third has no robots.txt, that of the fourth can be down, and the sitemap
 of the first is an index of two.
@@ -23,12 +23,12 @@ _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def file_answer(world: LivingWorld, origin: str, site: int, path: str, step: int) -> HttpResponse | None:
-    """The answer to a request for one of the files; None where the path is not one of them.
+def file_response(world: LivingWorld, origin: str, site: int, path: str, step: int) -> HttpResponse | None:
+    """The response to a request for one of the files; None where the path is not one of them.
 
     >>> from recrawl.synth.living.settings import Living
     >>> world = LivingWorld(Living(sites=2, pages=20, steps=4))
-    >>> print(file_answer(world, "http://127.0.1.2:80", 1, "/robots.txt", 0).body.decode())
+    >>> print(file_response(world, "http://127.0.1.2:80", 1, "/robots.txt", 0).body.decode())
     User-agent: *
     Disallow: /private/
     Crawl-delay: 1

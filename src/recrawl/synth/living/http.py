@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as a made-up server needs it: a request is read, an answer is sent, whole or broken on purpose."""
+"""HTTP/1.1 as far as a made-up server needs it: read a request, send a response, whole or broken on purpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Fault(StrEnum):
-    """What an answer does wrong on purpose."""
+    """What a response does wrong on purpose."""
 
     NONE = ""
     SERVER_ERROR = "server error"
@@ -41,16 +41,16 @@ class HttpRequest:
 
     @property
     def has_validators(self) -> bool:
-        """Whether the client has a copy and asks for a newer one."""
+        """Whether the client has a copy and wants a newer one."""
         return "if-none-match" in self.headers or "if-modified-since" in self.headers
 
     @property
     def wants_close(self) -> bool:
-        """Whether the connection ends with the answer."""
+        """Whether the connection ends with the response."""
         return self.version != "HTTP/1.1" or self.headers.get("connection", "").lower() == "close"
 
     def has_copy(self, etag: str | None, modified: datetime | None) -> bool:
-        """Whether the client's copy has this tag, or where it sends no tag is not older than this date."""
+        """Whether the client's copy has this tag or, if it sends no tag, is not older than this date."""
         if (tags := self.headers.get("if-none-match")) is not None:
             known = [tag.strip().removeprefix("W/") for tag in tags.split(",")]
             return etag is not None and (etag.removeprefix("W/") in known or "*" in known)
@@ -60,16 +60,16 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What a server says."""
+    """What a server sends back."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     fault: Fault = Fault.NONE
 
-    def sent(self, asked: HttpRequest) -> bytes:
-        """As much of the body as goes out to the client, or more."""
-        if asked.method == "HEAD" or not self.body:
+    def sent(self, request: HttpRequest) -> bytes:
+        """The part of the body that is sent to the client, or more than the body."""
+        if request.method == "HEAD" or not self.body:
             return b""
         if self.fault in (Fault.SHORT, Fault.RESET):
             return self.body[: len(self.body) // 2]
@@ -77,18 +77,18 @@ class HttpResponse:
 
 
 class Wire:
-    """One connection of a client, and what was said on it since the last `begin`."""
+    """One connection of a client, and what was sent on it since the last `begin`."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
         self.begin()
 
     def begin(self) -> None:
-        """Get ready for the next answer."""
+        """Get ready for the next response."""
         self.status, self.n_bytes, self.is_over = 0, 0, False
 
     def head(self, status: int, headers: Mapping[str, str]) -> None:
-        """Send the first part of an answer."""
+        """Send the first part of a response."""
         self._writer.write(_head(status, headers))
         self.status = status
 
@@ -99,32 +99,32 @@ class Wire:
         await self._writer.drain()
 
     def close(self) -> None:
-        """End the connection after the answer."""
+        """End the connection after the response."""
         self.is_over = True
 
     def reset(self) -> None:
-        """End the connection at once, with a reset instead of a good-bye."""
+        """End the connection at once, with a reset."""
         self.is_over = True
         self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self._writer.transport.abort()
 
-    async def send(self, answer: HttpResponse, asked: HttpRequest) -> None:
-        """Send a whole answer, or one with the fault it asks for."""
-        body, headers = answer.sent(asked), dict(answer.headers)
-        if answer.status != HTTPStatus.NOT_MODIFIED:
-            headers["Content-Length"] = str(len(answer.body))
-        # One write: a head and a body in two packets would cost twice the time.
-        self._writer.write(_head(answer.status, headers) + body)
-        self.status, self.n_bytes = answer.status, len(body)
+    async def send(self, response: HttpResponse, request: HttpRequest) -> None:
+        """Send a whole response, or one with its fault."""
+        body, headers = response.sent(request), dict(response.headers)
+        if response.status != HTTPStatus.NOT_MODIFIED:
+            headers["Content-Length"] = str(len(response.body))
+        # One write: a head and a body in two packets would take twice the time.
+        self._writer.write(_head(response.status, headers) + body)
+        self.status, self.n_bytes = response.status, len(body)
         await self._writer.drain()
-        if answer.fault is Fault.RESET and body:
+        if response.fault is Fault.RESET and body:
             self.reset()
-        elif len(body) not in (0, len(answer.body)) or asked.wants_close:
+        elif len(body) not in (0, len(response.body)) or request.wants_close:
             self.close()
 
 
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
-    """The next request of a connection; None where there is none, or nothing that could be one."""
+    """The next request of a connection; None where there is none, or where it cannot be parsed."""
     try:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, version = first.split(" ")
@@ -135,7 +135,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
 
 
 def http_date(at: datetime) -> str:
-    """A moment as headers say it.
+    """A moment as in HTTP headers.
 
     >>> http_date(datetime(2020, 7, 13, tzinfo=UTC))
     'Mon, 13 Jul 2020 00:00:00 GMT'

@@ -1,4 +1,4 @@
-"""Who is who on a living web: sites of equal size in sections, hubs, private pages, pages that move or go away."""
+"""The roles of pages on a living web: sites of equal size in sections, hubs, private pages, pages that move or go away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recrawl.synth.rhythm import elapsed_weeks
 from recrawl.synth.settings import WEEK, SynthSettings
 from recrawl.synth.web import TOP_LEVEL_DOMAINS, TOPICS_PER_FIELD, Web
 
-_OUTSIDE_HOSTS = 20  # synth links to hosts nobody visits; here these links lead to home pages
+_OUTSIDE_HOSTS = 20  # synth links to hosts that are not visited; here these links lead to home pages
 _DAYS_PER_WEEK = WEEK / timedelta(days=1)
 
 
@@ -44,7 +44,7 @@ class Roles:
 
 
 def make_living_web(living: Living) -> Web:
-    """As many sites as asked for, of equal size; `make_web` would draw their number and sizes.
+    """The sites of the settings, of equal size; `make_web` would draw their number and sizes.
 
     >>> np.diff(make_living_web(Living(sites=3, pages=60)).site_start).tolist()
     [20, 20, 20]
@@ -82,7 +82,7 @@ def make_living_web(living: Living) -> Web:
 
 
 def make_roles(web: Web, living: Living) -> Roles:
-    """Exactly the shares of the settings, as far as there are pages; indexes and hubs always stay where they are."""
+    """Exactly the shares of the settings, as far as there are pages; index pages and hubs neither move nor disappear."""
     rng, faults = stream(living.seed, "living roles"), living.faults
     is_index = np.zeros(web.n_pages, np.bool_)
     is_index[web.section_start] = True
@@ -98,9 +98,9 @@ def make_roles(web: Web, living: Living) -> Roles:
 
 
 def live(web: Web, roles: Roles, living: Living) -> Behaviour:
-    """What synth lets happen, with hubs that gain links by the hour and private pages that gain none.
+    """The behaviour of synth, with hubs that gain links by the hour and private pages that gain none.
 
-    A private page with news of its own would make links that no polite crawler can ever find.
+    A private page with news of its own would have links that no polite crawler can ever find.
     """
     behaviour, rng = simulate(web), stream(living.seed, "living hubs")
     weeks = elapsed_weeks(web, rng)

@@ -52,7 +52,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> str:
 
 @contextmanager
 def serving(listeners: list[socket.socket], converse: Converse) -> Iterator[None]:
-    """HttpResponse on all sockets in one background thread until the block ends."""
+    """Serve all sockets in one background thread until the block ends."""
     loop, is_over = asyncio.new_event_loop(), asyncio.Event()
 
     async def serve() -> None:

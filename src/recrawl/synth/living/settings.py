@@ -1,4 +1,4 @@
-"""What a living web is made from, and what goes wrong on it on purpose."""
+"""The settings of a living web, and what goes wrong on it on purpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recrawl.errors import RecrawlError
 
 #: Shares of pages, in the order of `Habit`.
 HABITS = ("no_validators", "dated_only", "weak_etags", "lying_etags", "changing_etags")
-#: Shares of answers.
+#: Shares of responses.
 MISHAPS = ("server_errors", "resets", "short_bodies", "long_bodies", "slow")
 
 
@@ -22,34 +22,34 @@ def _require(of: Any, name: str, holds: bool, rule: str) -> None:
 
 @dataclass(frozen=True)
 class Faults:
-    """What goes wrong, as shares between 0 and 1; `Faults()` is a web without faults, `TYPICAL` one as it is met.
+    """What goes wrong, as shares between 0 and 1; `Faults()` is a web without faults, `TYPICAL` a realistic one.
 
-    A page has at most one of the five habits of validators, an answer at most one fault.
+    A page has at most one of the five habits of validators, a response at most one fault.
 
     >>> Faults(resets=1.5)
     Traceback (most recent call last):
     recrawl.errors.RecrawlError: resets of a living web must be between 0 and 1, not 1.5.
     """
 
-    gone: float = 0.0  # pages that answer 404 from some step on
+    gone: float = 0.0  # pages that respond with 404 from some step on
     moved: float = 0.0  # pages that are linked under an old address, which redirects
 
     no_validators: float = 0.0  # pages sent without ETag and Last-Modified
     dated_only: float = 0.0  # pages sent with Last-Modified and without ETag
     weak_etags: float = 0.0  # pages whose ETag is a weak one
     lying_etags: float = 0.0  # pages whose ETag stays the same although they change
-    changing_etags: float = 0.0  # pages whose ETag is another one in every answer
+    changing_etags: float = 0.0  # pages whose ETag differs in every response
 
-    lying_sitemaps: float = 0.0  # sites (the last ones) whose sitemap says of every page that it has just changed
+    lying_sitemaps: float = 0.0  # sites (the last ones) whose sitemap says that every page has just changed
 
-    server_errors: float = 0.0  # answers that are 500 or 503
-    resets: float = 0.0  # answers cut off in the middle by a reset of the connection
-    short_bodies: float = 0.0  # answers that end before the announced length
-    long_bodies: float = 0.0  # answers that go on after the announced length
-    slow: float = 0.0  # answers that wait for `slow_seconds`
+    server_errors: float = 0.0  # responses that are 500 or 503
+    resets: float = 0.0  # responses cut off in the middle by a reset of the connection
+    short_bodies: float = 0.0  # responses that end before the announced length
+    long_bodies: float = 0.0  # responses that go on after the announced length
+    slow: float = 0.0  # responses that wait for `slow_seconds`
 
     slow_seconds: float = 0.5
-    robots_down: int = 0  # steps for which robots.txt of the fourth site answers 503
+    robots_down: int = 0  # steps for which robots.txt of the fourth site responds with 503
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -82,22 +82,22 @@ class Living:
     """
 
     sites: int = 6  # hosts, each with a loopback address of its own: 127.0.1.1, 127.0.1.2, …
-    pages: int = 300  # that live from the first step on; articles come on top
+    pages: int = 300  # that exist from the first step on; articles are added
     every: timedelta = timedelta(hours=6)  # one step
-    steps: int = 120  # the web can be asked for the steps from 0 to this one
+    steps: int = 120  # the last step; the first is 0
     start: datetime = datetime(2020, 7, 13, tzinfo=UTC)  # of step 0
     seed: int = 0
     port: int = 0  # of all servers; 0: the system chooses
 
     hubs: float = 0.03  # share of pages, besides the home pages, that gain links all day long
-    hub_links: float = 24.0  # links that a hub gains in a day, on average
-    private: float = 0.03  # share of pages that lie under /private/, which robots.txt forbids
+    hub_links: float = 24.0  # links that a hub gains per day, on average
+    private: float = 0.03  # share of pages under /private/, which robots.txt forbids
     words_per_text: float = 150.0
-    crawl_delay: float = 1.0  # seconds between two visits, as the second site asks for
+    crawl_delay: float = 1.0  # seconds between two visits, requested by the second site
 
     faults: Faults = TYPICAL
     traps: bool = False  # whether the home page of the last site links to the traps
-    max_per_second: float | None = None  # answers of a host in a second; above it says 429
+    max_per_second: float | None = None  # requests per host and second; above, the response is 429
 
     def __post_init__(self) -> None:
         _require(self, "sites", 1 <= self.sites <= 10_000, "between 1 and 10,000")

@@ -1,4 +1,4 @@
-"""Pages that no crawler should be caught by; `TRAPS` lists them all.
+"""Pages that trap careless crawlers; `TRAPS` lists them all.
 
 They lie under /trap/ of the last site, and nothing links to them unless the settings say so.
 """
@@ -21,25 +21,25 @@ _LONG_HEADER = 200 * 1024
 _FILLER = b"<p>on and on and on and on and on</p>\n" * 1_000
 
 
-async def spring(wire: Wire, asked: HttpRequest) -> None:
-    """HttpResponse a request below /trap/."""
-    name = asked.path.removeprefix("/trap/").partition("/")[0]
+async def spring(wire: Wire, request: HttpRequest) -> None:
+    """Respond to a request below /trap/."""
+    name = request.path.removeprefix("/trap/").partition("/")[0]
     trap = TRAPS.get(f"/trap/{name}")
     if trap is None:
-        await wire.send(HttpResponse(404, b"no such trap", _HTML), asked)
+        await wire.send(HttpResponse(404, b"no such trap", _HTML), request)
     else:
-        await trap(wire, asked)
+        await trap(wire, request)
 
 
-async def _endless(wire: Wire, asked: HttpRequest) -> None:
+async def _endless(wire: Wire, request: HttpRequest) -> None:
     wire.close()
     wire.head(200, _HTML)
     while True:
         await wire.body(_FILLER)
 
 
-async def _drip(wire: Wire, asked: HttpRequest) -> None:
-    """One byte a second, so that no single read ever times out."""
+async def _drip(wire: Wire, request: HttpRequest) -> None:
+    """One byte per second, so that no single read ever times out."""
     wire.close()
     wire.head(200, _HTML)
     while True:
@@ -47,8 +47,8 @@ async def _drip(wire: Wire, asked: HttpRequest) -> None:
         await asyncio.sleep(1)
 
 
-async def _bomb(wire: Wire, asked: HttpRequest) -> None:
-    await wire.send(HttpResponse(200, _packed(), _HTML | {"Content-Encoding": "gzip"}), asked)
+async def _bomb(wire: Wire, request: HttpRequest) -> None:
+    await wire.send(HttpResponse(200, _packed(), _HTML | {"Content-Encoding": "gzip"}), request)
 
 
 @cache
@@ -64,62 +64,64 @@ def _packed() -> bytes:
     return _GZIP_HEAD + block * (_BOMB // _MIB) + _LAST_BLOCK + sums
 
 
-async def _loop(wire: Wire, asked: HttpRequest) -> None:
-    other = "/trap/loop" if asked.path.endswith("/there") else "/trap/loop/there"
-    await wire.send(HttpResponse(302, headers={"Location": other}), asked)
+async def _loop(wire: Wire, request: HttpRequest) -> None:
+    other = "/trap/loop" if request.path.endswith("/there") else "/trap/loop/there"
+    await wire.send(HttpResponse(302, headers={"Location": other}), request)
 
 
-async def _inward(wire: Wire, asked: HttpRequest) -> None:
-    """A redirect to the address where clouds keep secrets of the machine that asks."""
-    await wire.send(HttpResponse(302, headers={"Location": "http://169.254.169.254/latest/meta-data/"}), asked)
+async def _inward(wire: Wire, request: HttpRequest) -> None:
+    """A redirect to the address where clouds keep secrets of the machine."""
+    await wire.send(HttpResponse(302, headers={"Location": "http://169.254.169.254/latest/meta-data/"}), request)
 
 
-async def _cookie(wire: Wire, asked: HttpRequest) -> None:
-    if "seen=yes" in asked.headers.get("cookie", ""):
-        await wire.send(HttpResponse(200, b"<title>Behind the wall</title>", _HTML), asked)
+async def _cookie(wire: Wire, request: HttpRequest) -> None:
+    if "seen=yes" in request.headers.get("cookie", ""):
+        await wire.send(HttpResponse(200, b"<title>Behind the wall</title>", _HTML), request)
     else:
-        await wire.send(HttpResponse(302, headers={"Location": asked.path, "Set-Cookie": "seen=yes; Path=/"}), asked)
+        await wire.send(
+            HttpResponse(302, headers={"Location": request.path, "Set-Cookie": "seen=yes; Path=/"}), request
+        )
 
 
-async def _soft_404(wire: Wire, asked: HttpRequest) -> None:
+async def _soft_404(wire: Wire, request: HttpRequest) -> None:
     body = b"<title>Page not found</title><h1>404</h1><p>Sorry, the page was not found.</p>"
-    await wire.send(HttpResponse(200, body, _HTML), asked)
+    await wire.send(HttpResponse(200, body, _HTML), request)
 
 
-async def _calendar(wire: Wire, asked: HttpRequest) -> None:
-    month = asked.path.rpartition("/")[2]
+async def _calendar(wire: Wire, request: HttpRequest) -> None:
+    month = request.path.rpartition("/")[2]
     following = int(month) + 1 if month.isdecimal() else 1
     body = f'<title>Calendar</title><p>No events.</p><a href="/trap/calendar/{following}">next month</a>'
-    await wire.send(HttpResponse(200, body.encode(), _HTML), asked)
+    await wire.send(HttpResponse(200, body.encode(), _HTML), request)
 
 
-async def _large(wire: Wire, asked: HttpRequest) -> None:
+async def _large(wire: Wire, request: HttpRequest) -> None:
     wire.head(200, _HTML | {"Content-Length": str(_LARGE)})
     part = _FILLER.ljust(_MIB)
     for _ in range(_LARGE // _MIB):
         await wire.body(part)
 
 
-async def _short(wire: Wire, asked: HttpRequest) -> None:
+async def _short(wire: Wire, request: HttpRequest) -> None:
     wire.close()
     wire.head(200, _HTML | {"Content-Length": "100000"})
     await wire.body(b"<p>That is all.</p>")
 
 
-async def _reset(wire: Wire, asked: HttpRequest) -> None:
+async def _reset(wire: Wire, request: HttpRequest) -> None:
     wire.head(200, _HTML | {"Content-Length": "100000"})
     await wire.body(b"<p>We are interrup")
     await asyncio.sleep(0.05)  # what was sent arrives before the reset, which would overtake it
     wire.reset()
 
 
-async def _charset(wire: Wire, asked: HttpRequest) -> None:
+async def _charset(wire: Wire, request: HttpRequest) -> None:
     """Announced as UTF-8, written in Latin-1."""
-    await wire.send(HttpResponse(200, "<title>Café</title><p>déjà vu à la crème</p>".encode("latin-1"), _HTML), asked)
+    await wire.send(HttpResponse(200, "<title>Café</title><p>déjà vu à la crème</p>".encode("latin-1"), _HTML), request)
 
 
-async def _header(wire: Wire, asked: HttpRequest) -> None:
-    await wire.send(HttpResponse(200, b"<p>short</p>", _HTML | {"X-Filler": "x" * _LONG_HEADER}), asked)
+async def _header(wire: Wire, request: HttpRequest) -> None:
+    await wire.send(HttpResponse(200, b"<p>short</p>", _HTML | {"X-Filler": "x" * _LONG_HEADER}), request)
 
 
 TRAPS: dict[str, Trap] = {
@@ -136,4 +138,4 @@ TRAPS: dict[str, Trap] = {
     "/trap/reset": _reset,
     "/trap/charset": _charset,
     "/trap/header": _header,
-}  #: path → what it does
+}  #: path → trap

@@ -1,7 +1,7 @@
-"""A living web on loopback: real HTTP servers whose pages gain and lose links while the clock of the web goes on.
+"""A living web on loopback: real HTTP servers whose pages gain and lose links as simulated time passes.
 
-The ground on which a crawler is tried out and tested from end to end. Simulated time only passes when `step` is set, so a
-month takes as long as the crawler needs for it. The truth can be asked for: which links a page shows now, and which are new.
+For trying out and testing a crawler from end to end. Simulated time only passes when `step` is set, so a month takes as long as the
+crawler needs for it. The truth is known: which links a page shows now, and which are new.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Self
 import numpy as np
 
 from recrawl.errors import RecrawlError
-from recrawl.synth.living.answers import Servers
 from recrawl.synth.living.files import NO_ROBOTS_SITE
 from recrawl.synth.living.http import Fault, HttpRequest, HttpResponse, Wire, read_request
 from recrawl.synth.living.server import address, listen, serving
 from recrawl.synth.living.settings import TYPICAL, Faults, Living
+from recrawl.synth.living.sites import LivingSites
 from recrawl.synth.living.traps import TRAPS, spring
 from recrawl.synth.living.world import LivingWorld, Place
 from recrawl.web import urls
@@ -30,20 +30,20 @@ from recrawl.web import urls
 __all__ = ["TYPICAL", "Fault", "Faults", "Living", "LivingWeb", "LoggedRequest"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRequest:
-    """One request that was answered; in the log before the answer is sent, or for a trap after its end."""
+    """One request and its response; in the log before the response is sent, or for a trap after its end."""
 
     at: float  # seconds, by time.monotonic()
-    took: float  # seconds until the answer was ready, or for a trap until its end
+    took: float  # seconds until the response was ready, or for a trap until its end
     now: datetime  # simulated time, UTC, aware
     host: str  # address
     path: str  # with the query
     status: int  # 0: the connection ended before
     n_bytes: int  # of the body that was sent
-    has_validators: bool  # the client asked for a newer version than it had
+    has_validators: bool  # the client wanted a newer version than it had
     agent: str
-    fault: Fault  # what was done wrong on purpose
+    fault: Fault  # made on purpose
 
 
 class LivingWeb:
@@ -64,7 +64,7 @@ class LivingWeb:
         self.log: list[LoggedRequest] = []
         self._world = LivingWorld(settings)
         self._addresses = [address(site) for site in range(settings.sites)]
-        self._answers: Servers | None = None
+        self._sites: LivingSites | None = None
         self._recent: list[deque[float]] = [deque() for _ in self._addresses]
         self._step = 0
         self._running = ExitStack()
@@ -72,7 +72,7 @@ class LivingWeb:
     def __enter__(self) -> Self:
         listeners = listen(self._addresses, self.settings.port)
         port = listeners[0].getsockname()[1]
-        self._answers = Servers(self._world, [f"http://{address}:{port}" for address in self._addresses])
+        self._sites = LivingSites(self._world, [f"http://{address}:{port}" for address in self._addresses])
         self._running.enter_context(serving(listeners, self._converse))
         return self
 
@@ -83,7 +83,7 @@ class LivingWeb:
 
     @property
     def step(self) -> int:
-        """The clock of the web: pages answer as of this step."""
+        """The clock of the web: pages are shown as of this step."""
         return self._step
 
     @step.setter
@@ -105,12 +105,12 @@ class LivingWeb:
 
     @property
     def pages(self) -> list[str]:
-        """All pages that live, private ones and those that will be gone as well; articles are not among them."""
+        """All pages, private ones and those that will be gone included; articles are not among them."""
         return [self._url(place) for place in self._world.places[: self.settings.pages]]
 
     @property
     def traps(self) -> list[str]:
-        """Pages that no crawler should be caught by."""
+        """Pages that trap careless crawlers."""
         return [self._url((self._world.trap_site, path)) for path in TRAPS]
 
     def shown(self, url: str) -> set[str]:
@@ -124,12 +124,12 @@ class LivingWeb:
         return set() if number is None else set(map(self._url, self._world.links(number, self._step)))
 
     def new_links(self, after: int, until: int) -> set[str]:
-        """Links first shown on any page after one step and up to another."""
+        """Links first shown on any page after one step, up to and including another."""
         since = self._world.since
         return {self._url(self._world.places[number]) for number in np.flatnonzero((since > after) & (since <= until))}
 
     def first_shown(self, url: str) -> int | None:
-        """The step at which a page or article is first linked to; None where there is no such thing."""
+        """The step at which a page or article is first linked to; None where there is none."""
         place = self._place(url)
         number = None if place is None else self._world.find(*place)
         since = self.settings.steps + 1 if number is None else int(self._world.since[number])
@@ -150,51 +150,64 @@ class LivingWeb:
         return self._served.origins.index(origin), url[len(origin) :]
 
     @property
-    def _served(self) -> Servers:
-        if self._answers is None:
+    def _served(self) -> LivingSites:
+        if self._sites is None:
             raise RecrawlError("A living web has addresses once it runs: with LivingWeb(settings) as web: …")
-        return self._answers
+        return self._sites
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """HttpResponse all requests of one connection."""
+        """Respond to all requests of one connection."""
         site = self._addresses.index(writer.get_extra_info("sockname")[0])
         wire = Wire(writer)
         try:
-            while not wire.is_over and (asked := await read_request(reader)) is not None:
+            while not wire.is_over and (request := await read_request(reader)) is not None:
                 wire.begin()
-                await self._answer(site, asked, wire)
+                await self._respond(site, request, wire)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client has gone, or the web ends
         finally:
             writer.close()
 
-    async def _answer(self, site: int, asked: HttpRequest, wire: Wire) -> None:
+    async def _respond(self, site: int, request: HttpRequest, wire: Wire) -> None:
         at, step = time.monotonic(), self._step
         if self._is_too_fast(site, at):
-            answer = HttpResponse(429, headers={"Retry-After": "1"}, fault=Fault.THROTTLED)
-        elif site == self._world.trap_site and asked.path.startswith("/trap/"):
+            response = HttpResponse(429, headers={"Retry-After": "1"}, fault=Fault.THROTTLED)
+        elif site == self._world.trap_site and request.path.startswith("/trap/"):
             try:
-                return await spring(wire, asked)
+                return await spring(wire, request)
             finally:
-                self._note(at, step, site, asked, wire.status, wire.n_bytes, Fault.NONE)
+                self._log(site, request, wire.status, wire.n_bytes, Fault.NONE, at=at, step=step)
         else:
-            answer = self._served.answer(site, asked, step)
-        if answer.fault is Fault.SLOW:
+            response = self._served.respond(site, request, step)
+        if response.fault is Fault.SLOW:
             await asyncio.sleep(self.settings.faults.slow_seconds)
-        # Noted before it is sent: who has an answer finds it in the log.
-        self._note(at, step, site, asked, answer.status, len(answer.sent(asked)), answer.fault)
-        return await wire.send(answer, asked)
+        # Logged before it is sent: a client with a response finds it in the log.
+        self._log(site, request, response.status, len(response.sent(request)), response.fault, at=at, step=step)
+        return await wire.send(response, request)
 
-    def _note(self, at: float, step: int, site: int, asked: HttpRequest, status: int, n_bytes: int, fault: Fault) -> None:
-        took, now, agent = time.monotonic() - at, self._world.time(step), asked.headers.get("user-agent", "")
-        said = (status, n_bytes, asked.has_validators, agent, fault)
-        self.log.append(LoggedRequest(at, took, now, self._addresses[site], asked.path, *said))
+    def _log(
+        self, site: int, request: HttpRequest, status: int, n_bytes: int, fault: Fault, *, at: float, step: int
+    ) -> None:
+        self.log.append(
+            LoggedRequest(
+                at=at,
+                took=time.monotonic() - at,
+                now=self._world.time(step),
+                host=self._addresses[site],
+                path=request.path,
+                status=status,
+                n_bytes=n_bytes,
+                has_validators=request.has_validators,
+                agent=request.headers.get("user-agent", ""),
+                fault=fault,
+            )
+        )
 
     def _is_too_fast(self, site: int, at: float) -> bool:
         limit, recent = self.settings.max_per_second, self._recent[site]
         if limit is None:
             return False
-        span = max(1.0, 1 / limit)  # less than one a second is a limit, too
+        span = max(1.0, 1 / limit)  # less than one per second is a limit, too
         while recent and recent[0] <= at - span:
             recent.popleft()
         if len(recent) >= round(limit * span, 6):

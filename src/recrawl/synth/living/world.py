@@ -1,7 +1,7 @@
-"""What a living web holds at every step, without any network: pages, articles, their links and their words.
+"""The content of a living web at every step, without any network: pages, articles, their links and their words.
 
-Pages live from step 0 on and gain and lose links by synth's rhythms. Links that are gained lead to articles, which exist from
-the step at which a page first shows them, and never change. Everything has a link number, as in `numbering`.
+Pages exist from step 0 on and gain and lose links by synth's rhythms. New links lead to articles, which exist from the step at
+which a page first shows them, and never change. Everything has a link number, as in `numbering`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ARTICLE_WORDS = 80
 
 
 class LivingWorld:
-    """All that can be asked about a page or an article at a step.
+    """What a page or an article is at a step.
 
     >>> world = LivingWorld(Living(sites=2, pages=20, steps=4))
     >>> world.find(1, "/"), world.links(0, 0)[0]
@@ -59,11 +59,11 @@ class LivingWorld:
         return self.living.start + step * self.living.every
 
     def find(self, site: int, path: str) -> int | None:
-        """The number of what lies, has lain or will lie there."""
+        """The number of the page or article that is, was or will be there."""
         return self._numbers.get((site, path))
 
     def is_page(self, number: int) -> bool:
-        """Whether it is a page that lives; else it is an article."""
+        """Whether it is a page; otherwise it is an article."""
         return number < self.web.n_pages
 
     def exists(self, number: int, step: int) -> bool:
@@ -91,7 +91,7 @@ class LivingWorld:
         return np.asarray(self._state[pages, step])
 
     def links(self, number: int, step: int) -> list[Place]:
-        """What it links to at a step, each place once; nothing if it is not there."""
+        """What it links to at a step, each place once; nothing if it does not exist."""
         if not self.exists(number, step):
             return []
         if not self.is_page(number):
@@ -143,12 +143,12 @@ class LivingWorld:
         return self.living.traps and page == self.web.site_start[self.trap_site]
 
     def _linked(self, number: int) -> Place:
-        """Where others believe it lies."""
+        """The address under which others link to it."""
         site, path = self.places[number]
         return (site, f"/old{path}") if self.is_page(number) and self.roles.moved[number] else (site, path)
 
     def _places(self) -> list[Place]:
-        """Synth's addresses, with every host nobody visits replaced by one of our sites."""
+        """Synth's addresses, with every host that is not visited replaced by one of our sites."""
         numbers, n_sites = self._links.numbers, self.living.sites
         urls = Addresses(self.web, self._links).urls(np.arange(numbers.end)).to_pylist()
         site_of = {origin(urls[first]): site for site, first in enumerate(self.web.site_start[:-1].tolist())}
@@ -170,7 +170,7 @@ class LivingWorld:
         return old | {(site, "/index.html"): "/" for site in range(self.living.sites)}
 
     def _first_shown(self, changed: Flags) -> Ints:
-        """[number]: the step at which some page first shows an article; 0 for all that is no article of a feed."""
+        """[number]: the step at which some page first shows an article; 0 for everything that is not an article of a feed."""
         step = np.arange(self.living.steps + 1)
         new = (changed | (step == 0)) & (step < self.roles.gone_at[:, None])
         page, number = np.nonzero(new)

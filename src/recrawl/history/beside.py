@@ -1,0 +1,63 @@
+"""What is kept beside the visits: plans, hints, tuned settings, predictions, notes of crawls.
+
+Nothing that a history says about the past depends on it. Everything goes through `Beside`, by name and never by path, so that it
+is written whole or not at all, and could be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from recrawl.core import files
+from recrawl.errors import HistoryError
+
+
+class Beside:
+    """Small files of a history, by name.
+
+    >>> import tempfile
+    >>> from recrawl.history import History
+    >>> beside = History.create(tempfile.mkdtemp()).beside
+    >>> beside.write_bytes("note.json", b"{}")
+    >>> beside.read_bytes("note.json"), beside.exists("other.json"), beside.read_bytes("other.json")
+    (b'{}', False, None)
+    """
+
+    def __init__(self, folder: Path, make_history: Callable[[], None]) -> None:
+        self.folder = folder  # for `SideTable` only, and for messages
+        self.make_history = make_history  # before anything is written
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+        return self._path(name).is_file()
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """The content of a file; None where there is none that can be read."""
+        try:
+            return self._path(name).read_bytes()
+        except OSError:
+            return None
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a file, whole or not at all."""
+        self.make_history()
+        try:
+            files.write_bytes(self._path(name), data)
+        except OSError as error:
+            raise HistoryError(f"cannot write {self._path(name)}: {error.strerror or error}") from error
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there."""
+        self._path(name).unlink(missing_ok=True)
+
+    def open_lock(self, name: str) -> BinaryIO:
+        """A file that processes can lock, made if it is not there; raises `OSError` where it cannot be written."""
+        self.make_history()
+        return self._path(name).open("ab")
+
+    def _path(self, name: str) -> Path:
+        if name in ("", ".", "..") or Path(name).name != name:
+            raise ValueError(f"{name!r} is not a plain file name")
+        return self.folder / name

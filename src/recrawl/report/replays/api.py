@@ -1,0 +1,183 @@
+"""Replay policies on the past of a history, and recommend one of them: what the commands and the API call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recrawl.core.options import record_of
+from recrawl.errors import RecrawlError
+from recrawl.history import History
+from recrawl.plan.planner import Report, ignore
+from recrawl.plan.survey import N_RELATED
+from recrawl.policies.budget import Budget
+from recrawl.replay import many
+from recrawl.replay import tune as tuning
+from recrawl.replay.past import past
+from recrawl.report.replays.comparison import Replays, gather
+from recrawl.report.replays.options import (
+    DEFAULT_POLICIES,
+    RELEVANT,
+    ReplayOptions,
+    TuneOptions,
+    budget_pages,
+    read_time,
+)
+from recrawl.world.change import notion_or_any
+from recrawl.world.pages import Need
+from recrawl.world.recorded import World
+
+if TYPE_CHECKING:
+    from recrawl.policies.base import Policy
+
+
+def ignore_cycles(done: int, total: int) -> None:
+    """Default callback: do nothing."""
+
+
+def replay(
+    history: History,
+    policies: str | Policy | Sequence[str | Policy] = DEFAULT_POLICIES,
+    budget: str | int = "10%",
+    *,
+    on_step: Report = ignore,
+    on_cycles: many.OnCycles = ignore_cycles,
+    on_note: Report = ignore,
+    **options: Any,
+) -> Replays:
+    """What each policy would have found on the recorded past, by the options of ``recrawl replay`` (see `ReplayOptions`).
+
+    `policies` are names or `Policy` objects, `budget` is a number of pages per cycle or a share of the pages. `on_cycles` is
+    called with the number of cycles finished and the number of all, `on_note` with what the user should know. The history and
+    the policies stay as they are.
+
+    >>> import recrawl as rc
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     result = rc.replay(history, ["round-robin", rc.policies.WindowedOutdegree(window=3)], budget=1)
+    >>> result
+    Replays(2 policies on 3 pages in 5 cycles, 1 page per cycle; windowed-outdegree found 96% of 25 new links)
+    >>> [row["policy"] for row in result.records()]
+    ['round-robin', 'windowed-outdegree']
+    """
+    asked = record_of(ReplayOptions, {"policies": policies, "budget": budget} | options)
+    return replay_by(history, asked, on_step=on_step, on_cycles=on_cycles, on_note=on_note)
+
+
+def replay_by(
+    history: History,
+    options: ReplayOptions,
+    *,
+    on_step: Report = ignore,
+    on_cycles: many.OnCycles = ignore_cycles,
+    on_note: Report = ignore,
+) -> Replays:
+    """The same with a record of options."""
+    if options.resume is not None:
+        _make_folder(options.resume)
+    policies = options.made_policies()
+    on_step("working out what every page showed in every cycle")
+    world = _world(history, options, policies)
+    budgets = [
+        Budget(pages, options.per_host, options.per_site)
+        for pages in budget_pages(options.budget, world.n_pages, on_note)
+    ]
+    on_step("replaying")
+    runs = many.replay_many(
+        world,
+        policies,
+        budgets,
+        workers=options.workers,
+        folder=options.resume,
+        on_cycles=on_cycles,
+        observed=options.observed,
+    )
+    return gather(world, runs, options.every, options.seed, options.notes(), options.observed)
+
+
+def tune(
+    history: History,
+    budget: str | int = "10%",
+    policies: str | Sequence[str] | None = None,
+    *,
+    keep: bool = False,
+    on_step: Report = ignore,
+    on_cycles: many.OnCycles = ignore_cycles,
+    on_note: Report = ignore,
+    **options: Any,
+) -> tuning.Tuning:
+    """The policy that suits this history best, by the options of ``recrawl tune`` (see `TuneOptions`).
+
+    The default policy is always among those that are tried, and stays unless another is better by more than chance. The history
+    stays as it is, unless `keep` stores the recommendation, so that plans without a policy of their own use it.
+
+    >>> import recrawl as rc
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     rc.tune(history, budget=1, policies="round-robin,average-count")
+    Tuning(expected-harvest of 3 candidates, 96% of the new links found)
+    """
+    asked = record_of(TuneOptions, {"budget": budget, "policies": policies} | options)
+    return tune_by(history, asked, keep, on_step=on_step, on_cycles=on_cycles, on_note=on_note)
+
+
+def tune_by(
+    history: History,
+    options: TuneOptions,
+    keep: bool = False,
+    *,
+    on_step: Report = ignore,
+    on_cycles: many.OnCycles = ignore_cycles,
+    on_note: Report = ignore,
+) -> tuning.Tuning:
+    """The same with a record of options."""
+    from recrawl.plan.default import recommend
+
+    on_step("working out what every page showed in every cycle")
+    world = past(history.detached(), options.every, n_related=N_RELATED)
+    (pages,) = budget_pages(options.budget, world.n_pages, on_note)
+    on_step("replaying")
+    result = tuning.tune(
+        world,
+        Budget(pages),
+        options.candidates(),
+        window=options.window,
+        seed=options.seed,
+        workers=options.workers,
+        on_cycles=on_cycles,
+    )
+    if keep and not result.is_tie:
+        recommend(history.store.folder, result.record(options.every))
+    return result
+
+
+def _world(history: History, options: ReplayOptions, policies: Sequence[Policy]) -> World:
+    """What every page showed in every cycle, with all that these policies need to know."""
+    known = history.detached() if options.until is None else history.as_of(read_time(options.until))
+    needs = {need for policy in policies for need in policy.needs}
+    world = past(
+        known,
+        options.every,
+        None if options.since is None else read_time(options.since),
+        options.related if Need.RELATED in needs else 0,
+        with_words=Need.WORDS in needs,
+        notion=notion_or_any(options.change),
+        observed=options.observed,
+    )
+    if not options.is_focused:
+        return world
+    from recrawl.models.relevance import Relevance
+    from recrawl.replay.focus import focused
+
+    above = RELEVANT if options.relevant_above is None else options.relevant_above
+    return focused(known, world, above, Relevance.load(options.relevance) if options.relevance else None)
+
+
+def _make_folder(folder: str | os.PathLike[str]) -> None:
+    """Create the folder of finished runs now, not after the first one an hour later."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecrawlError(f"cannot keep finished runs in {folder}: {error.strerror or error}") from error
