@@ -59,10 +59,27 @@ WHEN = {
 #: Heading → what it holds, and its public names. All of `recrawl.__all__` is here.
 API = {
     "The history": ("What was seen and when.", ("History", "Visit", "import_files")),
-    "The plan": ("The next pages to fetch, why, and how right past plans were.", ("plan", "Plan", "explain", "score")),
-    "The past": ("What every policy would have found.", ("replay", "tune")),
-    "Models": ("Which pages gain links, learnt from the past.", ("train",)),
+    "The plan": (
+        "The next pages to fetch, why, and how right past plans were. Options are those of "
+        "[`recrawl plan`](commands.md#recrawl-plan), with underscores: `per_host`, `min_gap`.",
+        ("plan", "Plan", "explain", "score"),
+    ),
+    "The past": (
+        "What every policy would have found. Options are those of [`recrawl replay`](commands.md#recrawl-replay) and "
+        "[`recrawl tune`](commands.md#recrawl-tune).",
+        ("replay", "tune"),
+    ),
+    "Models": (
+        "Which pages gain links, learnt from the past. Options are those of [`recrawl train`](commands.md#recrawl-train).",
+        ("train",),
+    ),
     "Policies": ("Who chooses; [Policies](policies.md) describes each.", ("Policy", "Budget")),
+}
+#: Public name → what it returns, where that has methods of its own.
+RETURNS = {
+    "score": ("recrawl.plan.score.Scores",),
+    "replay": ("recrawl.report.replays.comparison.Replays",),
+    "train": ("recrawl.models.trained.Model", "recrawl.models.trained.Predictions"),
 }
 
 
@@ -197,7 +214,9 @@ def api() -> str:
     parts = [INTRODUCTION]
     for heading, (about, names) in API.items():
         parts.append(f"## {heading}\n\n{about}\n")
-        parts += [directive(name, where) for name in names if (where := located(name))]
+        for name in names:
+            parts += [directive(f"recrawl.{name}", where) for where in [located(name)] if where]
+            parts += [directive(where.rpartition(".")[2], where) for where in RETURNS.get(name, ())]
     parts.append(TESTING)
     return "\n".join(parts).rstrip() + "\n"
 
@@ -211,9 +230,10 @@ def located(name: str) -> str | None:
     return f"recrawl.{recrawl._PLACES[name].replace(':', '.')}"
 
 
-def directive(name: str, where: str) -> str:
+def directive(heading: str, where: str) -> str:
     """What mkdocstrings replaces by the description."""
-    return f'::: {where}\n    options:\n      heading: "recrawl.{name}"\n      toc_label: "{name}"\n'
+    label = heading.removeprefix("recrawl.")
+    return f'::: {where}\n    options:\n      heading: "{heading}"\n      toc_label: "{label}"\n'
 
 
 INTRODUCTION = """# Python API

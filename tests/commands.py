@@ -34,7 +34,9 @@ def command(*arguments: str) -> Done:
             main()
         except SystemExit as end:
             code = int(end.code or 0)
-    return Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
 
 
 def output(*arguments: str) -> str:

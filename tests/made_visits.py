@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,9 @@ def made_visits(
     answered: bool | Sequence[bool] = True,
     gone: bool | Sequence[bool] = False,
     age_hours: float = 1.0,
+    memo: Mapping[str, float] | None = None,
 ) -> Visits:
-    """One cycle's visits, of pages in ascending order."""
+    """One cycle's visits, of pages in ascending order; `memo` is that of the choice they were made for."""
 
     def each(values: Any, dtype: Any) -> NDArray[Any]:
         return np.broadcast_to(np.asarray(values, dtype), len(page)).copy()
@@ -71,6 +72,7 @@ def made_visits(
         shown=nothing,
         new=nothing,
         n_found=0,
+        memo=memo,
     )
 
 

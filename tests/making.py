@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import zstandard
 
-from recrawl.history import History
+from recrawl.history import History, LinkSets
 from recrawl.history.ingest import ImportOptions, ImportReport, import_files
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -146,3 +147,8 @@ def jsonl(records: Iterable[Mapping[str, Any]]) -> bytes:
     import orjson
 
     return b"".join(orjson.dumps(dict(record)) + b"\n" for record in records)
+
+
+def link_sets(rows: pa.Table) -> LinkSets:
+    """The link sets of rows that are not on disk."""
+    return LinkSets.from_parts([rows], rows.num_rows, sum(len(part.values) for part in rows["links"].chunks))

@@ -24,6 +24,7 @@ from recrawl.core.times import moment
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.choice import LEVEL, Choice, Sentence
+from recrawl.sources.contract import check_source as check_source  # re-exported: one module for all checks
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Need, Pages, Visits
 from recrawl.world.recorded import FAILED, GONE, NOTHING, World

@@ -31,12 +31,12 @@ def ask(*arguments: str) -> str:
 
 
 def test_info_has_the_keys_that_others_rely_on(history: str) -> None:
-    found = json.loads(ask("info", "--json", "--history", history))
+    totals = json.loads(ask("info", "--json", "--history", history))
     keys = "pages visits ok unchanged gone failed hosts links first_at last_at new_links"
-    assert set(keys.split()) <= set(found)
-    assert found["visits"] == found["ok"] + found["unchanged"] + found["gone"] + found["failed"] == 1200
-    assert set(found["new_links"]) == {"previous", "page", "anywhere"}
-    assert found["first_at"].endswith("Z")
+    assert set(keys.split()) <= set(totals)
+    assert totals["visits"] == totals["ok"] + totals["unchanged"] + totals["gone"] + totals["failed"] == 1200
+    assert set(totals["new_links"]) == {"previous", "page", "anywhere"}
+    assert totals["first_at"].endswith("Z")
 
 
 def test_the_exported_visits_agree_with_the_totals(history: str, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_the_panel_is_exported_as_csv(history: str) -> None:
     assert len(lines) > 1000
 
 
-def test_features_are_exported_with_what_came(history: str, tmp_path: Path) -> None:
+def test_features_are_exported_with_the_new_links_that_followed(history: str, tmp_path: Path) -> None:
     out = tmp_path / "features.parquet"
     ask(
         "export",
@@ -95,30 +95,32 @@ def test_features_are_exported_with_what_came(history: str, tmp_path: Path) -> N
     panel = ask("export", "panel", "--min-share", "0.5", "--history", history).splitlines()
     import pyarrow.parquet as pq
 
-    came = {(row["url"], row["round"]): row["n_new_internal"] for row in map(json.loads, panel)}
+    n_new = {(row["url"], row["round"]): row["n_new_internal"] for row in map(json.loads, panel)}
     rows = pq.read_table(out).to_pylist()
     assert {row["round"] for row in rows} == {9, 10}
     assert all(row["target_new_internal"] is None for row in rows if row["round"] == 10)
     for row in rows:
-        assert row["new_internal -1"] == came[row["url"], row["round"] - 1]
+        assert row["new_internal -1"] == n_new[row["url"], row["round"] - 1]
         if row["round"] == 9:
-            assert row["target_new_internal"] == came[row["url"], 9]
+            assert row["target_new_internal"] == n_new[row["url"], 9]
 
 
 def test_exported_predictions_are_those_of_predict(history: str, tmp_path: Path) -> None:
     model = str(tmp_path / "recrawl.model")
     ask("train", "--history", history, "--out", model, "--links", "all")
-    told = [json.loads(line) for line in ask("predict", "--json", "--history", history, "--model", model).splitlines()]
+    predicted = [
+        json.loads(line) for line in ask("predict", "--json", "--history", history, "--model", model).splitlines()
+    ]
     exported = ask("export", "predictions", "--history", history, "--model", model).splitlines()
-    for one, other in zip(told, map(json.loads, exported), strict=True):
-        assert (one["url"], one["expected_new_all"]) == (other["url"], other["expected_new_all"])
-        assert one["interval_all"] == [other["low_all"], other["high_all"]]
+    for row, other in zip(predicted, map(json.loads, exported), strict=True):
+        assert (row["url"], row["expected_new_all"]) == (other["url"], other["expected_new_all"])
+        assert row["interval_all"] == [other["low_all"], other["high_all"]]
 
 
-def test_show_tells_the_story_of_a_page(history: str) -> None:
+def test_show_prints_the_visits_of_a_page(history: str) -> None:
     url = json.loads(ask("export", "visits", "--history", history).splitlines()[0])["url"]
-    story = json.loads(ask("show", url, "--json", "--links", "--history", history))
-    assert len(story["visits"]) == 10
+    shown = json.loads(ask("show", url, "--json", "--links", "--history", history))
+    assert len(shown["visits"]) == 10
     assert "10 visits in" in ask("show", url, "--history", history)
     assert (
         len(json.loads(ask("show", url, "--json", "--as-of", "2020-07-27T00:00:00Z", "--history", history))["visits"])
@@ -145,7 +147,7 @@ def test_compact_keeps_everything(history: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> None:
+def test_the_demo_ends_in_lines_that_say_what_to_look_at(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--folder", str(tmp_path / "demo"), "--pages", "150"])
     assert result.exit_code == 0, result.output
     lines = result.stdout.strip().splitlines()
@@ -168,17 +170,19 @@ def test_the_demo_ends_in_lines_that_tell_what_to_look_at(tmp_path: Path) -> Non
         (["import", "missing.jsonl", "--history", "new"], 1, "missing.jsonl"),
         (["import", "x", "--format", "warcs", "--history", "new"], 2, "Did you mean 'warc'?"),
         (["info", "--as-of", "yesterday", "--history", "H"], 2, "unreadable time"),
-        (["export", "visits", "--out", "v.xlsx", "--history", "H"], 2, "does not tell the format"),
+        (["export", "visits", "--out", "v.xlsx", "--history", "H"], 2, "the name v.xlsx does not show the format"),
         (["export", "visits", "--format", "csv", "--out", "/dev/full", "--history", "H"], 1, "No space left"),
-        (["export", "visits", "--out", "no/such/v.csv", "--history", "H"], 1, "cannot write no/such/v.csv"),
+        (
+            ["export", "visits", "--out", "no/such/v.csv", "--history", "H"],
+            2,
+            "there is no directory no/such; create it first",
+        ),
         (["frobnicate"], 2, "No such command"),
         (["archive", "http://e.org/", "--contact", "nobody", "--history", "new"], 1, "contact"),
         (["synth", "--every", "1y", "--history", "new"], 2, "'1y' is not a period"),
     ],
 )
-def test_wrong_use_is_told_in_words(
-    arguments: list[str], code: int, message: str, history: str, tmp_path: Path
-) -> None:
+def test_wrong_usage_is_a_sentence(arguments: list[str], code: int, message: str, history: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}")
     done = run(*[history if word == "H" else word for word in arguments], cwd=tmp_path)
     words = " ".join(done.stderr.replace("│", " ").split())
@@ -187,7 +191,7 @@ def test_wrong_use_is_told_in_words(
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_stops_early_is_no_error(history: str) -> None:
+def test_a_reader_that_stops_early_is_not_an_error(history: str) -> None:
     done = subprocess.run(
         f"{sys.executable} -m recrawl.cli export visits --history {history} | head -1",
         shell=True, capture_output=True, text=True, executable="/bin/bash", timeout=60,

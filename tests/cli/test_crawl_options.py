@@ -1,4 +1,4 @@
-"""Who may fetch, and what a crawl's notes come to."""
+"""User-Agents that are accepted, and the notes in a crawl's summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_an_agent_with_name_and_contact_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "told_of"),
+    ("agent", "message"),
     [
         ("Webwatch/1.0", "reach you"),
         ("(+https://example.org/bot)", "robots.txt"),
@@ -24,11 +24,11 @@ def test_an_agent_with_name_and_contact_is_taken_as_it_is() -> None:
         ("Webwatch\r\nX: y bot@example.org", "ASCII"),
     ],
 )
-def test_an_agent_that_nobody_can_address_or_reach_is_refused(agent: str, told_of: str) -> None:
-    with pytest.raises(typer.BadParameter, match=told_of):
+def test_an_agent_without_a_name_or_a_contact_is_refused(agent: str, message: str) -> None:
+    with pytest.raises(typer.BadParameter, match=message):
         checked_agent(agent)
 
 
-def test_what_was_noted_of_the_plan_is_told_with_the_crawl() -> None:
+def test_notes_about_the_plan_are_part_of_the_summary() -> None:
     assert crawl_summary({"recrawl/notes": ["planning by round-robin"]})["notes"] == ["planning by round-robin"]
     assert crawl_summary({})["notes"] == []

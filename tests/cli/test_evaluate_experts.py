@@ -84,6 +84,18 @@ def test_tables_come_after_the_findings_and_the_page_holds_all_of_it(history: st
     assert "Table 2" not in result.stdout
     assert "36 rounds (crawl)" in " ".join(result.stdout.split())
     assert "What helps to predict a change" in page.read_text()
+    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".html", ".js"]
+
+
+def test_a_self_contained_page_is_one_file(history: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = evaluate(history, *SMALL, "--parts", "settings", "--out", page, "--self-contained")
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert page.stat().st_size > 4_000_000
+    refused = evaluate(history, *SMALL, "--out", tmp_path / "none" / "page.html")
+    assert refused.exit_code == 2
+    assert "there is no directory" in _unframed(refused.stderr)
 
 
 def test_options_reach_the_evaluation(history: str) -> None:

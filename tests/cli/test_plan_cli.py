@@ -122,7 +122,8 @@ def test_relevance_is_learnt_from_labels(tmp_path: Path) -> None:
         (["plan", "--budget", "5", "--as-of", "2001-01-01T00:00:00Z"], 1, "no visits"),
         (["explain", "https://e.org/never"], 1, "was never visited"),
         (["score", "no-such-plan"], 1, "no plan 'no-such-plan'"),
-        (["tune", "--budget", "x"], 2, "--budget"),
+        (["tune", "--budget", "x"], 2, "budget: 'x': write a number of pages"),
+        (["tune", "--budget", "5%,10%"], 2, "a policy is recommended for one budget"),
     ],
 )
 def test_wrong_input_is_a_sentence(history: str, arguments: list[str], code: int, message: str) -> None:
@@ -154,7 +155,9 @@ def test_favour_and_what_it_contradicts_are_refused_together(history: str, other
 def test_the_parts_of_a_policy_are_reported_to_people_and_scripts(history: str, tmp_path: Path) -> None:
     options = ("experiments", "harvest", "-b", "10%", "--parts", "calibration,hidden", "--history", history)
     page = tmp_path / "harvest.html"
-    assert "expected / found" in " ".join(output(*options, "--out", str(page)).split())
+    shown = " ".join(output(*options, "--out", str(page)).split())
+    assert "Whether expectations and intervals hold" in shown
+    assert f"plots: {page}" in shown
     assert "Expected and found" in page.read_text("utf-8")
     parts = json.loads(output(*options, "--json"))
     assert parts["hidden"]["n_pages"] > 0
@@ -165,4 +168,4 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(history: str, 
     out = str(tmp_path / "missing" / "page.html")
     done = command("experiments", "harvest", "--out", out, "--history", history)
     assert done.code == 2
-    assert "there is no folder" in done.message
+    assert "Invalid value for --out: there is no directory" in done.message

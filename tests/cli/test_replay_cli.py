@@ -82,7 +82,8 @@ def test_all_pages_in_every_cycle_find_everything(history: str) -> None:
     assert found["vs_best_published"] is None
 
 
-def test_the_table_says_what_was_replayed(history: str, tmp_path: Path) -> None:
+def test_the_table_says_what_was_replayed(history: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     out, rows = tmp_path / "page.html", tmp_path / "rows.jsonl"
     options = ("--policies", QUICK, "--budget", "2,50%", "-o", str(out), "--rows", str(rows))
     shown = " ".join(replayed("--history", history, *options).split())
@@ -290,7 +291,7 @@ def test_the_page_draws_three_of_many_budgets_and_states_the_gain(sweep: Replays
 def test_a_text_that_is_not_a_budget_is_a_bad_option() -> None:
     with pytest.raises(BadBudget):
         budget_pages("x", 5)
-    with pytest.raises(BadOption, match="^budget: 'x'"):
+    with pytest.raises(BadOption, match=r"^budget: 'x'"):
         ReplayOptions(budget="x")
 
 
@@ -345,24 +346,14 @@ def test_a_replay_changes_neither_the_history_nor_the_policies(history: str) -> 
 
 def test_a_tuning_is_the_one_of_the_command_and_is_stored_only_when_asked(tmp_path: Path) -> None:
     imported(tmp_path, jsonl(visits()))
-    history = History.open(tmp_path / "history")
+    folder = str(tmp_path / "history")
+    history = History.open(folder)
     tuning = rc.tune(history, budget=3, policies=["round-robin", "average-count"])
     assert repr(tuning).startswith("Tuning(expected-harvest of 3 candidates, ")
     assert tuning.to_pandas()["recommended"].sum() == 1
     assert not (tmp_path / "history" / "tuned.json").exists()
-    printed = json.loads(
-        output(
-            "tune",
-            "--policies",
-            "round-robin,average-count",
-            "-b",
-            "3",
-            "--dry-run",
-            "--json",
-            "--history",
-            str(tmp_path / "history"),
-        )
-    )
+    options = ("--policies", "round-robin,average-count", "-b", "3", "--dry-run", "--history", folder)
+    printed = json.loads(output("tune", *options, "--json"))
     assert json.loads(json.dumps(tuning.record("crawl"))) | {"made_at": ""} == printed | {"made_at": ""}
     rc.tune(history, budget=3, policies=["round-robin", "average-count"], keep=True)
     assert json.loads((tmp_path / "history" / "tuned.json").read_text())["policy"] == tuning.best.policy

@@ -39,44 +39,46 @@ def train(history: str, out: Path, *options: str) -> Any:
     return runner.invoke(app, ["train", "--history", history, "--out", str(out), *options])
 
 
-def test_an_unfinished_week_is_noted_beside_the_output_and_the_last_visit_is_told(history: str, tmp_path: Path) -> None:
-    told = train(history, tmp_path / "m", "--every", "7d", "--links", "all")
-    assert told.exit_code == 0, told.output
-    assert "has not ended, its newest visit is of 2026-02-03 12:00" in told.stderr
-    assert "4 rounds, the last visit of 2026-02-01 12:00:00 UTC" in told.stdout
-    told = runner.invoke(app, ["predict", "--history", history, "--model", str(tmp_path / "m"), "--top", "2"])
-    assert "has not ended" in told.stderr
-    assert "in the round after that of 2026-02-01 12:00 UTC" in told.stdout
+def test_an_unfinished_week_is_noted_on_standard_error_and_the_last_visit_is_shown(
+    history: str, tmp_path: Path
+) -> None:
+    done = train(history, tmp_path / "m", "--every", "7d", "--links", "all")
+    assert done.exit_code == 0, done.output
+    assert "has not ended, its newest visit is of 2026-02-03 12:00" in done.stderr
+    assert "4 rounds, last visit 2026-02-01 12:00:00 UTC" in " ".join(done.stdout.split())
+    done = runner.invoke(app, ["predict", "--history", history, "--model", str(tmp_path / "m"), "--top", "2"])
+    assert "has not ended" in done.stderr
+    assert "in the round after that of 2026-02-01 12:00 UTC" in done.stdout
 
 
-def test_scores_that_are_no_number_are_a_dash_for_people_and_null_for_machines(history: str, tmp_path: Path) -> None:
-    told = train(history, tmp_path / "m", "--links", "external")
-    assert [cell.strip() for cell in told.stdout.split("external")[1].split("│")[1:4]] == ["-", "-", "-"]
-    assert "nan" not in told.stdout
-    told = train(history, tmp_path / "m", "--links", "external", "--json")
-    assert json.loads(told.stdout)["scores"]["external"]["spearman"] is None
+def test_scores_that_are_not_a_number_are_a_dash_for_people_and_null_for_scripts(history: str, tmp_path: Path) -> None:
+    done = train(history, tmp_path / "m", "--links", "external")
+    assert [cell.strip() for cell in done.stdout.split("external")[1].split("│")[1:4]] == ["-", "-", "-"]
+    assert "nan" not in done.stdout
+    done = train(history, tmp_path / "m", "--links", "external", "--json")
+    assert json.loads(done.stdout)["scores"]["external"]["spearman"] is None
 
 
 @pytest.mark.parametrize("learner", ["average-count", "previous-count"])
 def test_a_baseline_can_be_trained(history: str, tmp_path: Path, learner: str) -> None:
-    told = train(history, tmp_path / "m", "--learner", learner, "--links", "all", "--json")
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout)["scores"]["all"]["spearman"] == 1
+    done = train(history, tmp_path / "m", "--learner", learner, "--links", "all", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["scores"]["all"]["spearman"] == pytest.approx(1, abs=1e-12)
 
 
 def test_what_cannot_be_trained_is_refused_with_a_sentence(history: str, tmp_path: Path) -> None:
-    told = train(history, tmp_path / "m", "--learner", "content-change-rate")
-    assert "does not tell how many" in str(told.exception)
-    told = train(history, tmp_path / "m", "--neighbours", "some")
-    assert told.exit_code == 2
-    assert "auto, exact, approximate" in told.output
+    done = train(history, tmp_path / "m", "--learner", "content-change-rate")
+    assert "does not predict how many" in str(done.exception)
+    done = train(history, tmp_path / "m", "--neighbours", "some")
+    assert done.exit_code == 2
+    assert "auto, exact, approximate" in done.output
 
 
 def test_neighbours_and_trusted_pages_can_be_chosen(history: str, tmp_path: Path) -> None:
     options = ("--features", "static", "--learner", "poisson", "--links", "all", "--neighbours", "approximate")
-    told = train(history, tmp_path / "m", *options, "--trusted", "a.org", "--trusted", "no.org", "--json")
-    assert told.exit_code == 0, told.output
-    assert "of the true 30 nearest" in told.stderr
-    assert "not trusted: no.org" in told.stderr
-    assert json.loads(told.stdout)["neighbours"][0] == "approximate"
-    assert json.loads(told.stdout)["recipe"]["trusted"] == ["a.org", "no.org"]
+    done = train(history, tmp_path / "m", *options, "--trusted", "a.org", "--trusted", "no.org", "--json")
+    assert done.exit_code == 0, done.output
+    assert "of the true 30 nearest" in done.stderr
+    assert "not trusted: no.org" in done.stderr
+    assert json.loads(done.stdout)["neighbours"][0] == "approximate"
+    assert json.loads(done.stdout)["recipe"]["trusted"] == ["a.org", "no.org"]

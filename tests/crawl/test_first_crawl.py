@@ -83,7 +83,7 @@ def test_a_redirect_to_another_host_waits_for_the_delay_of_that_host(sites: Site
 
 def test_the_summary_says_why_a_plan_could_not_be_made(sites: Sites, first: dict[str, Any]) -> None:
     found = crawled(first["history"], RECRAWL_MODEL=__file__)
-    assert "is not a model" in found["summary"]["plan_failed"]
+    assert "is not a recrawl model" in found["summary"]["plan_failed"]
     assert found["summary"]["visits"] == 0
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.history import BatchBuilder, LinkSets, count_new
+from making import link_sets
+from recrawl.history import BatchBuilder, count_new
 from recrawl.history.timeline import build, ordered
-from recrawl.web.urls import is_internal, page_id
+from recrawl.web.urls import origin, page_id
 from recrawl.web.visit import Outcome, Visit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,7 +74,7 @@ def test_new_links_are_those_of_the_definitions(history: list[Visit]) -> None:
     for visit in history:
         builder.add(visit)
     batch = builder.take()
-    timeline = build(ordered(batch["visits"]), LinkSets.from_table(batch["link_sets"]))
+    timeline = build(ordered(batch["visits"]), link_sets(batch["link_sets"]))
     new = count_new(timeline)
     urls = {page_id(url): url for url in PAGES}
     expected = definition(history)
@@ -87,7 +88,7 @@ def test_new_links_are_those_of_the_definitions(history: list[Visit]) -> None:
                 assert counts == (-1, -1)
                 assert new.total(meaning)[v] == -1
             else:
-                internal = sum(is_internal(url, link) for link in answer[meaning])
+                internal = sum(origin(url) == origin(link) for link in answer[meaning])
                 assert counts == (internal, len(answer[meaning]) - internal)
                 assert new.total(meaning)[v] == len(answer[meaning])
         distinct |= answer["anywhere"] if answer else set()
@@ -101,7 +102,7 @@ def test_a_long_page_with_many_links_is_counted_right(tmp_path: Path) -> None:
         links = [f"http://a.org/l/{i}" for i in range(day * 1000, day * 1000 + 5000)]
         builder.add(Visit(url=PAGES[0], at=START + timedelta(days=day), links=links))
     batch = builder.take()
-    new = count_new(build(ordered(batch["visits"]), LinkSets.from_table(batch["link_sets"])))
+    new = count_new(build(ordered(batch["visits"]), link_sets(batch["link_sets"])))
     assert new.total("previous").tolist() == [-1, 1000, 1000]
     assert new.total("page").tolist() == [-1, 1000, 1000]
     assert new.n_links == 7000

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from making import link_sets
 from recrawl.core.hashing import hash64
 from recrawl.errors import HistoryError
 from recrawl.history import History
 from recrawl.history.row_groups import RowGroup, row_groups, side_by_side
 from recrawl.history.schema import LINK_SETS, URLS
 from recrawl.history.timeline import LinkSets
-from recrawl.history.url_lookup import Wanted, look_up
+from recrawl.history.url_lookup import IdFilter, look_up
 from recrawl.web.visit import Visit
 
 IDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
@@ -40,14 +41,14 @@ def test_link_sets_are_the_same_however_they_are_stored(tmp_path: Path) -> None:
     rows = pa.table({"digest": range(7), "n_internal": [2, 0, 0, 1, 0, 4, 0], "links": lists}, schema=LINK_SETS)
     for sizes in ([100], [1], [2, 3], [1, 1, 1]):
         groups = written(tmp_path, rows, *sizes)
-        for found in (LinkSets.from_groups(groups), LinkSets.from_table(rows)):
+        for found in (LinkSets.from_groups(groups), link_sets(rows)):
             assert [found.links[a:b].tolist() for a, b in pairwise(found.start)] == [links or [] for links in lists]
             assert found.digest.tolist() == list(range(7))
             assert found.n_internal.tolist() == [2, 0, 0, 1, 0, 4, 0]
 
 
 def test_no_link_sets_at_all() -> None:
-    for found in (LinkSets.from_groups([]), LinkSets.from_table(LINK_SETS.empty_table())):
+    for found in (LinkSets.from_groups([]), link_sets(LINK_SETS.empty_table())):
         assert (found.start.tolist(), found.links.tolist()) == ([0], [])
         assert found.find(np.array([3]), np.array([True])).tolist() == [-1]
 
@@ -71,7 +72,7 @@ def test_a_digest_is_found_where_it_first_stands(digests: list[int], asked: list
 )
 def test_wanted_ids_are_found_among_others(wanted: set[int], others: list[int]) -> None:
     ascending = np.array(sorted(wanted), np.int64)
-    at, which = Wanted(ascending).among(np.array(others, np.int64))
+    at, which = IdFilter(ascending).among(np.array(others, np.int64))
     found = {(int(i), int(ascending[k])) for i, k in zip(at, which, strict=True)}
     assert found == {(i, one) for i, one in enumerate(others) if one in wanted}
 

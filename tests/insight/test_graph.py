@@ -15,7 +15,7 @@ from recrawl.errors import NotEnoughData
 from recrawl.history import History, LinkSets
 from recrawl.insight import graph
 from recrawl.insight.graph import Graph
-from recrawl.web.urls import is_internal, page_id
+from recrawl.web.urls import origin, page_id
 from recrawl.web.visit import Visit
 from recrawl.world import panel
 from recrawl.world.panel import Panel
@@ -46,8 +46,8 @@ def web(urls: Sequence[str], *rounds: Shown) -> Panel:
             at[row[url], r] = np.datetime64("2026-01-01", "us") + np.timedelta64(r, "D")
             if hrefs is not None:
                 links[row[url], r] = len(sets)
-                inside = [page_id(href) for href in hrefs if is_internal(url, href)]
-                sets.append(sorted(inside) + sorted(page_id(h) for h in hrefs if not is_internal(url, h)))
+                inside = [page_id(href) for href in hrefs if origin(url) == origin(href)]
+                sets.append(sorted(inside) + sorted(page_id(h) for h in hrefs if origin(url) != origin(h)))
                 n_internal.append(len(inside))
     return Panel(
         page=ids[order],
@@ -78,7 +78,7 @@ def adjacency(urls: Sequence[str], rounds: Sequence[Shown]) -> np.ndarray:
         known = [shown[url] for shown in rounds if shown.get(url) is not None]
         for href in known[-1] or () if known else ():
             if href in urls and href != url:
-                matrix[i, urls.index(href)] = 1 if is_internal(url, href) else 2
+                matrix[i, urls.index(href)] = 1 if origin(url) == origin(href) else 2
     return matrix
 
 

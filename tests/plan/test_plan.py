@@ -68,7 +68,7 @@ def urls_of(plan: object) -> list[str]:
 def test_the_best_pages_come_first_and_pages_seen_once_before_them(history: History) -> None:
     plan = make(history, WindowedOutdegree(), request(3), NOW)
     assert urls_of(plan) == ["e.org/once", "e.org/lively", "f.org/other"]
-    assert plan.reason[1] == "8.0 new links a visit over the last 9 visits"
+    assert plan.reason[1] == "8.0 new links per visit over the last 9 visits"
     assert plan.reason[0].startswith("visited once")
     assert plan.expected[1] == 8.0
 
@@ -396,14 +396,14 @@ def test_a_page_with_new_links_has_changed(history: History) -> None:
 def test_reasons_add_up_and_name_trials(history: History) -> None:
     plan = make(history, named("expected-harvest"), request(9), NOW)
     reasons = dict(zip(plan.url.to_pylist(), plan.reason, strict=True))
-    assert reasons[page("once")].endswith("; read only once so far, so tried to learn its ways")
+    assert reasons[page("once")].endswith("; read only once so far, tried to learn how it changes")
     lively = re.match(
-        r"about ([\d.]+) unseen links: ([\d.]+) (an hour|a day) for ([\d.]+) (h|days)", reasons[page("lively")]
+        r"about ([\d.]+) unseen links: ([\d.]+) per (hour|day) for ([\d.]+) (h|days)", reasons[page("lively")]
     )
     assert lively
     stock, rate, unit, waited, of = lively.groups()
     hours = float(waited) * (1 if of == "h" else 24)
-    assert float(stock) <= 1.1 * float(rate) * hours / (1 if unit == "an hour" else 24)
+    assert float(stock) <= 1.1 * float(rate) * hours / (1 if unit == "hour" else 24)
 
 
 def test_plans_that_expect_other_things_have_other_names(history: History) -> None:

@@ -26,11 +26,11 @@ class Learner(Policy):
         self.rates.observe(visits)
 
     def choose(self, pages: Pages, budget: Budget, now: object) -> Choice:
-        return Choice(np.empty(0, np.int64), np.empty(0))
+        return Choice.none()
 
 
 def by_brent(changed: list[float], quiet: list[float]) -> float:
-    """The rate with the two invented intervals of half a day, within its bounds."""
+    """The rate with the two pseudo-intervals of half a day, within its bounds."""
     tc, tu = [*changed, 0.5], sum(quiet) + 0.5
 
     def difference(rate: float) -> float:
@@ -64,7 +64,7 @@ def test_rates_equal_those_of_the_whole_history_solved_by_brent() -> None:
     assert learner.rates.per_day.tolist() == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_new_way_of_reading_begins_anew_and_counts_for_nothing() -> None:
+def test_a_new_way_of_reading_begins_a_new_interval_and_counts_for_nothing() -> None:
     learner = Learner()
     stage = Stage(learner, unseen(1)).first(days(0))
     stage.see(made_visits(days(3), [0], changed=-1))

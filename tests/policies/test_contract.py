@@ -12,7 +12,8 @@ from recrawl.models.learners import Learner, LearnerTask
 from recrawl.models.probability import ConstantIfOneClass
 from recrawl.policies import ALL, Budget, Policy, named
 from recrawl.policies.budget import Cause
-from recrawl.policies.choice import Choice
+from recrawl.policies.choice import Choice, PageName, Sentence
+from recrawl.policies.explanation import Explanation
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.testing import cases, check_choice, check_generated, check_policy, choices, tiny_world
 from recrawl.world.pages import Pages, Visits
@@ -71,8 +72,7 @@ class Spoilt(RoundRobin):
 
 def with_page(choice: Choice, page: Any) -> Choice:
     page = np.asarray(page, np.int64)
-    n = np.zeros(len(page))
-    return Choice(page, n, "because")
+    return Choice(page=page, score=np.zeros(len(page)), reason=Sentence("because"))
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,15 @@ def with_page(choice: Choice, page: Any) -> Choice:
         (lambda c, p: with_page(c, np.arange(len(c))), "barred pages were chosen: .1"),
         (lambda c, p: replace(c, cause=np.full(len(p), Cause.PICKED, np.int8)), "do not say whether they were picked"),
         (lambda c, p: replace(c, score=c.score[:-1]), "score has 2 entries for 3 pages"),
-        (lambda c, p: replace(c, detail={"hours": c.score[1:]}), "hours has 2 entries for 3 pages"),
-        (lambda c, p: replace(c, reason=("a",)), "1 reasons for 3 pages"),
-        (lambda c, p: replace(c, reason=" "), "chosen for no reason"),
-        (lambda c, p: replace(c, reason="{nobody}"), "nobody"),
+        (lambda c, p: replace(c, factors={"hours": c.score[1:]}), "hours has 2 entries for 3 pages"),
+        (lambda c, p: replace(c, expected=c.score[1:]), "expected has 2 entries for 3 pages"),
+        (lambda c, p: replace(c, reason=lambda i, name: ("a",)[i]), "index out of range"),
+        (lambda c, p: replace(c, reason=Sentence(" ")), "chosen without a reason"),
+        (lambda c, p: replace(c, reason=Sentence("{unknown}")), "unknown"),
         (lambda c, p: replace(c, expected=c.score - 1e9), "fewer than 0 new links"),
     ],
 )
-def test_a_fault_is_told_in_a_sentence(fault: Callable[[Choice, Pages], Choice], sentence: str) -> None:
+def test_a_fault_is_reported_in_a_sentence(fault: Callable[[Choice, Pages], Choice], sentence: str) -> None:
     with pytest.raises(AssertionError, match=sentence):
         check_policy(lambda: Spoilt(fault))
 
@@ -104,19 +105,74 @@ class Careless(RoundRobin):
         return super().choose(pages, budget, now)
 
 
-class Forgetful(RoundRobin):
+class KeepsState(RoundRobin):
     """Keeps something that `start` should have cleared."""
 
     n = 0
 
-    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+    def observe(self, visits: Visits) -> None:
         self.n += 1
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         choice = super().choose(pages, budget, now)
         return replace(choice, score=choice.score + self.n)
 
 
-class Whimsical(RoundRobin):
-    """Draws from a source of chance without a seed."""
+class LearnsByChoosing(RoundRobin):
+    """Counts its own choices, so that to ask for one changes the next."""
+
+    def start(self, pages: Pages) -> None:
+        self.n_ = 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        self.n_ += 1
+        choice = super().choose(pages, budget, now)
+        return replace(choice, score=choice.score + self.n_)
+
+
+class LearnsByExplaining(RoundRobin):
+    """The same by explanations."""
+
+    def start(self, pages: Pages) -> None:
+        self.n_ = 0
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        choice = super().choose(pages, budget, now)
+        return replace(choice, score=choice.score + self.n_)
+
+    def explain(self, *question: Any, **more: Any) -> Explanation:
+        self.n_ += 1
+        return super().explain(*question, **more)
+
+
+class Contradicts(RoundRobin):
+    """Explains that it would never pick the first page, and picks it."""
+
+    def explain(self, pages: Pages, page: int, now: datetime, *more: Any) -> Explanation:
+        return Explanation(page=page, rank=None, score=None, reason="")
+
+
+class ExplainsNothing(RoundRobin):
+    """Explains a rank without a reason."""
+
+    def explain(
+        self, pages: Pages, page: int, now: datetime, budget: Budget | None = None, name: PageName = str
+    ) -> Explanation:
+        return replace(super().explain(pages, page, now, budget, name), reason="")
+
+
+class ForgetsSettings(RoundRobin):
+    """Does not remember what its constructor was given."""
+
+    def __init__(self, share: float = 0.5) -> None:
+        self.rest = 1 - share
+
+    def settings(self) -> dict[str, Any]:
+        return {"rest": self.rest}
+
+
+class Unseeded(RoundRobin):
+    """Draws random numbers without a seed."""
 
     def __init__(self) -> None:
         self.chance = np.random.default_rng()
@@ -137,12 +193,17 @@ class Meddler(RoundRobin):
     ("make", "sentence"),
     [
         (Careless, "changed the pages"),
-        (Forgetful, "a used policy does not choose like a new one"),
-        (Whimsical, "two new policies choose differently"),
+        (KeepsState, "a used policy does not choose like a new one"),
+        (Unseeded, "two new policies choose differently"),
         (Meddler, "changed the visits"),
+        (LearnsByChoosing, "`choose` is not pure"),
+        (LearnsByExplaining, "`choose` is not pure"),
+        (Contradicts, "is chosen, but `explain` has no rank for it"),
+        (ExplainsNothing, "and the reason ''"),
+        (ForgetsSettings, "does not remember its setting 'share'"),
     ],
 )
-def test_a_policy_that_cannot_be_trusted_is_found_out(make: type[Policy], sentence: str) -> None:
+def test_a_policy_that_breaks_the_contract_is_detected(make: type[Policy], sentence: str) -> None:
     with pytest.raises(AssertionError, match=sentence):
         check_policy(make)
 

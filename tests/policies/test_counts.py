@@ -1,4 +1,4 @@
-"""One number a page: the last count, the mean count, the share of visits with a change."""
+"""One number per page: the last count, the mean count, the share of visits with a change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def after_three_visits(policy: Policy) -> Stage:
     return stage
 
 
-def test_previous_count_asks_for_the_last_visit_only() -> None:
+def test_previous_count_uses_the_last_visit_only() -> None:
     stage = after_three_visits(PreviousCount())
     choice = stage.policy.choose(stage.pages, Budget(3), hours(3))
     assert order(choice) == [1, 2, 0]
@@ -41,7 +41,7 @@ def test_average_count_is_the_mean_of_all_visits_but_the_first() -> None:
     assert order(choice) == [0, 1, 2]
     assert choice.expected is not None
     assert choice.expected.tolist() == [4.5, 2.5, 0.5]
-    assert choice.why(0) == "4.5 new links a visit over 2 visits"
+    assert choice.why(0) == "4.5 new links per visit over 2 visits"
 
 
 def test_content_change_rate_is_the_share_of_visits_with_a_change() -> None:

@@ -1,4 +1,4 @@
-"""The policies of Radinsky and Bennett's section 8.3 beside plain versions, and what they learn beside `experts.learn`."""
+"""The policies of Radinsky and Bennett's section 8.3 beside plain versions, and what they learn beside `models.experts.learn`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from made_visits import Stage, days, made_visits, order, unseen
-from recrawl.models.experts import learn
+from recrawl.models.experts import learn, svm
 from recrawl.models.experts.examples import ExpertExamples
 from recrawl.policies import Budget, Policy, expert_panel, named
-from recrawl.policies.expert_panel import Choosing, ExpertPanel
+from recrawl.policies.choice import by_number
+from recrawl.policies.expert_panel import ExpertPanel, ExpertSelection
 from recrawl.policies.experts import RelatedExperts, throws
 from recrawl.policies.freshness_oracle import FreshnessOracle
 from recrawl.replay import replay
@@ -40,16 +41,16 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 
 
 def slow_throw(p: float, uniform: float) -> float:
-    """Throw by throw: how likely is it that the coin has fallen right by now?"""
-    still_wrong = 1.0
+    """Throw by throw: how likely has the coin shown heads by now?"""
+    still_tails = 1.0
     for throw in range(1, 10_000):
-        still_wrong *= 1.0 - p
-        if uniform < 1.0 - still_wrong:
+        still_tails *= 1.0 - p
+        if uniform < 1.0 - still_tails:
             return throw
     return float("inf")
 
 
-def test_the_coin_falls_right_at_the_throw_that_a_loop_finds() -> None:
+def test_the_coin_first_shows_heads_at_the_throw_of_a_loop() -> None:
     chance = np.random.default_rng(3)
     p, uniform = np.append(chance.random(300), [0.0, 1.0, 0.5]), chance.random(303)
     assert throws(p, uniform).tolist() == [slow_throw(*each) for each in zip(p.tolist(), uniform.tolist(), strict=True)]
@@ -59,8 +60,8 @@ def picked_by_throwing(p: list[float], budget: int, chance: np.random.Generator)
     """Throw the coins of all pages that are left, again and again; of the last round only as many count as fit."""
     picked: list[int] = []
     while len(picked) < budget:
-        right = [page for page in range(len(p)) if page not in picked and chance.random() < p[page]]
-        picked += chance.permutation(right).tolist()[: budget - len(picked)]
+        heads = [page for page in range(len(p)) if page not in picked and chance.random() < p[page]]
+        picked += chance.permutation(heads).tolist()[: budget - len(picked)]
     return picked
 
 
@@ -77,9 +78,9 @@ def test_pages_are_drawn_as_often_as_when_coins_are_really_thrown() -> None:
 # -- how often a page changed --------------------------------------------------------------------------------------------------
 
 
-def slow_shares(told: dict[int, list[int]], n_pages: int, n_train: int) -> list[float]:
-    last = {page: told.get(page, [])[-n_train:] for page in range(n_pages)}
-    every = [changed for outcomes in last.values() for changed in outcomes]
+def slow_shares(outcomes: dict[int, list[int]], n_pages: int, n_train: int) -> list[float]:
+    last = {page: outcomes.get(page, [])[-n_train:] for page in range(n_pages)}
+    every = [changed for of_page in last.values() for changed in of_page]
     mean = sum(every) / len(every) if every else 0.5
     return [(sum(last[page]) + mean) / (len(last[page]) + 1) for page in range(n_pages)]
 
@@ -87,12 +88,12 @@ def slow_shares(told: dict[int, list[int]], n_pages: int, n_train: int) -> list[
 @pytest.mark.parametrize("pick", ["coin", "gain"])
 def test_change_frequency_is_that_of_the_plain_version(pick: str) -> None:
     stage, chance = Stage(named("change-frequency", n_train=4, pick=pick, seed=9), unseen(8)), np.random.default_rng(5)
-    told: dict[int, list[int]] = {}
+    outcomes: dict[int, list[int]] = {}
     last = dict.fromkeys(range(8), 0)
     stage.first()
     for day in range(1, 40):
         choice = stage.policy.choose(stage.pages, Budget(3), days(day))
-        shares = slow_shares(told, 8, 4)
+        shares = slow_shares(outcomes, 8, 4)
         if pick == "coin":
             assert order(choice) == slow_coin(shares, 9, day)[:3]
         waited = [1 if pick == "coin" else day - last[page] for page in order(choice)]
@@ -100,9 +101,9 @@ def test_change_frequency_is_that_of_the_plain_version(pick: str) -> None:
         np.testing.assert_allclose(choice.reason.sentence.values["probability"], expected)
         page = sorted(order(choice))
         changed = chance.integers(-1, 2, len(page)).tolist()
-        for one, outcome in zip(page, changed, strict=True):
-            told.setdefault(one, []).extend([outcome] if outcome >= 0 else [])
-            last[one] = day
+        for visited, outcome in zip(page, changed, strict=True):
+            outcomes.setdefault(visited, []).extend([outcome] if outcome >= 0 else [])
+            last[visited] = day
         stage.see(made_visits(days(day), page, changed=changed))
 
 
@@ -129,11 +130,12 @@ def test_pages_that_never_change_come_last_and_new_ones_first() -> None:
         stage.see(made_visits(days(day), [0, 1], changed=0))
     choice = stage.policy.choose(stage.pages, Budget(3), days(4))
     assert order(choice)[0] == 2
-    assert "by how often it changed so far" in choice.why(0)
+    assert choice.why(0) == "never visited yet"
+    assert "by how often it changed so far" in choice.why(1)
     assert choice.reason.sentence.values["probability"].tolist() == [0.0, 0.0, 0.0]
 
 
-# -- what experts are taught ---------------------------------------------------------------------------------------------------
+# -- what experts learn -------------------------------------------------------------------------------------------------------
 
 
 class Seen:
@@ -171,28 +173,28 @@ class Seen:
 
 
 def talking_world(seed: int, n_cycles: int, n_pages: int = 7) -> Any:
-    """Pages of which some say what their neighbour said a cycle ago; at times they fail or nobody can read them."""
+    """Pages of which some say what their neighbour said a cycle ago; at times they fail or their words are not known."""
     chance = np.random.default_rng(seed)
     topic = np.cumsum(chance.random((n_cycles + 1, n_pages)) < np.linspace(0.2, 0.8, n_pages), axis=0)
     late = np.arange(n_pages) % 2 == 1
     topic[1:, late] = topic[:-1, np.flatnonzero(late) - 1]
     says = [[{50: 9, int(n % 40): 6, int(n % 7): 3} for n in cycle] for cycle in topic]
     shows = [[FAILED if t and chance.random() < 0.1 else [int(n)] for n in cycle] for t, cycle in enumerate(topic)]
-    return tiny_world(shows, says=[[one if chance.random() < 0.9 else None for one in cycle] for cycle in says])
+    return tiny_world(shows, says=[[said if chance.random() < 0.9 else None for said in cycle] for cycle in says])
 
 
 def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
     """By `recrawl.models.experts.learn` over everything from the beginning, at one time."""
-    examples, machine, told = seen.examples(panel.word_scale), panel.machine, []
+    examples, machine, decisions = seen.examples(panel.word_scale), panel.machine, []
     for page in range(len(seen.text[0])):
         if panel.experts is None:
-            told.append(float(machine.ask(examples, page, [page])[t]))
+            decisions.append(float(machine.ask(examples, page, [page])[t]))
             continue
         experts, weight = panel.experts.of(page)
         own = float(panel.experts.own_weight[page])
         margin = learn.vote(learn.opinions(examples, page, [page, *experts], machine), np.append(own, weight))[t]
-        told.append(float(margin / (np.abs(weight).sum() + abs(own))))
-    return told
+        decisions.append(float(margin / (np.abs(weight).sum() + abs(own))))
+    return decisions
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
@@ -200,13 +202,14 @@ def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
 def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(k: int, share: float) -> None:
     world, chance = talking_world(2, 30), np.random.default_rng(6)
     crawler = Crawler(world)
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=6, c=5.0), Choosing(k, anew_after=8), word_scale=2.0)
+    selection = ExpertSelection(k=k, reselect=8)
+    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=6, c=5.0), selection, word_scale=2.0)
     seen = Seen(7, world.words)
     for t in range(31):
         visits = (crawler.visit(np.flatnonzero(chance.random(7) < share)) if t else crawler.first).visits
         panel.observe(visits)
         seen.add(visits)
-        panel.probabilities()
+        panel = panel.decided()
         if t < 5:
             assert np.isnan(panel.decision).all()
         else:
@@ -214,16 +217,16 @@ def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(k: int,
     assert len(np.unique(panel.decision[~np.isnan(panel.decision)] > 0)) == 2
 
 
-def test_decisions_that_nobody_asked_for_are_made_up_for() -> None:
+def test_decisions_that_were_not_needed_are_made_up_for() -> None:
     world = talking_world(4, 40)
     crawler, n = Crawler(world), 6
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), Choosing(2))
+    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), ExpertSelection(k=2))
     seen = Seen(7, world.words)
     for t in range(41):
         visits = (crawler.visit_recorded() if t else crawler.first).visits
         panel.observe(visits)
         seen.add(visits)
-    panel.probabilities()
+    panel = panel.decided()
     for ago in range(n + 1):
         np.testing.assert_allclose(panel.decision[:, -1 - ago], batch_decisions(seen, panel, 40 - ago), atol=SOLVER)
     assert np.isnan(panel.decision[:, : -n - 1]).all()
@@ -232,19 +235,19 @@ def test_decisions_that_nobody_asked_for_are_made_up_for() -> None:
 def test_between_two_lessons_a_learner_judges_by_the_last_one() -> None:
     world = talking_world(8, 30)
     crawler, n = Crawler(world), 6
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), Choosing(0), retrain=10)
-    seen, taught = Seen(7, world.words), -1
+    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), ExpertSelection(k=0), retrain=10)
+    seen, trained = Seen(7, world.words), -1
     for t in range(31):
         visits = (crawler.visit_recorded() if t else crawler.first).visits
         panel.observe(visits)
         seen.add(visits)
-        panel.probabilities()
+        panel = panel.decided()
         if t < n - 1:
             continue
-        taught = t if (t - (n - 1)) % 10 == 0 else taught
+        trained = t if (t - (n - 1)) % 10 == 0 else trained
         examples = seen.examples(1.0)
         for page in range(7):
-            rows = np.append(np.arange(taught - n + 1, taught), t)  # the lesson's examples, and now
+            rows = np.append(np.arange(trained - n + 1, trained), t)  # the lesson's examples, and now
             label = np.append(examples.label(page)[rows[:-1]], -1).astype(np.int8)
             inner = examples.inner(page, page)[np.ix_(rows, rows)]
             assert panel.decision[page, -1] == pytest.approx(panel.machine.decisions(inner, label, 1)[-1], abs=SOLVER)
@@ -253,11 +256,11 @@ def test_between_two_lessons_a_learner_judges_by_the_last_one() -> None:
 def test_probabilities_are_platts_over_what_was_decided_and_then_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expert_panel, "N_OF_BOTH", 5)
     world = talking_world(2, 40)
-    crawler, panel = Crawler(world), ExpertPanel(world.words, 7, learn.Machine(n_train=8), Choosing(2))
+    crawler, panel = Crawler(world), ExpertPanel(world.words, 7, learn.Machine(n_train=8), ExpertSelection(k=2))
     decided: dict[int, list[tuple[float, int]]] = defaultdict(list)
     panel.observe(crawler.first.visits)
     for t in range(1, 41):
-        panel.probabilities()
+        panel = panel.decided()
         before = panel.decision[:, -1].copy()
         visits = crawler.visit(np.arange(t % 2, 7, 2)).visits
         panel.observe(visits)
@@ -265,10 +268,11 @@ def test_probabilities_are_platts_over_what_was_decided_and_then_seen(monkeypatc
             if changed >= 0 and not np.isnan(before[page]):
                 decided[t].append((before[page], int(changed)))
     recent = [pair for t in range(33, 41) for pair in decided[t]]
-    found = panel.probabilities()
-    fitted = expert_panel.svm.platt(*(np.array(each) for each in zip(*recent, strict=True)))
-    assert found is not None
-    np.testing.assert_allclose(found, expert_panel.svm.probability(panel.decision[:, -1], *fitted), rtol=1e-6)
+    probability = panel.probabilities()
+    fitted = svm.platt(*(np.array(each) for each in zip(*recent, strict=True)))
+    assert probability is not None
+    decision = panel.decided().decision[:, -1]
+    np.testing.assert_allclose(probability, svm.probability(decision, *fitted), rtol=1e-6)
 
 
 # -- the policies --------------------------------------------------------------------------------------------------------------
@@ -290,18 +294,20 @@ def test_policies_that_learn_at_once_keep_the_contract(
 
 def test_learning_at_once_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expert_panel, "N_OF_BOTH", 1)
-    told = [choice.why(0) for choice in chosen(talking_world(3, 25), named("related-experts", n_train=4, k=3))]
-    assert "since too little was seen to learn from" in told[0]
-    assert "by its own words and changes and those of up to 3 related pages" in told[-1]
+    made = chosen(talking_world(3, 25), named("related-experts", n_train=4, k=3))
+    reasons = [choice.reason.sentence(0, by_number) for choice in made]
+    assert "since too little was seen to learn from" in reasons[0]
+    assert "by its own words and changes and those of up to 3 related pages" in reasons[-1]
+    assert made[-1].why(0) == reasons[-1]
 
 
 @pytest.mark.parametrize("name", ["single-expert", "related-experts"])
 def test_without_words_experts_go_by_how_often_a_page_changed(name: str) -> None:
     case = cases()["an ordinary collection"]
-    told = list(choices(named(name, n_train=4, seed=2), case))
+    without_words = list(choices(named(name, n_train=4, seed=2), case))
     plain = list(choices(named("change-frequency", n_train=4, seed=2), case))
-    assert [order(choice) for choice in told] == [order(choice) for choice in plain]
-    assert "since its words are not known" in told[3].why(0)
+    assert [order(choice) for choice in without_words] == [order(choice) for choice in plain]
+    assert "since its words are not known" in without_words[3].why(0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -313,10 +319,10 @@ def test_no_choice_depends_on_words_not_yet_seen(name: str, monkeypatch: pytest.
     text[last + 1 :] = chance.integers(-1, world.words.shape[0], text[last + 1 :].shape)
     version[last + 1 :] = chance.integers(0, 99, version[last + 1 :].shape)
     other = replace(world, text=text, version=version)
-    told, noisy = ([order(c) for c in chosen(each, named(name, **settings))] for each in (world, other))
-    assert told[: last + 1] == noisy[: last + 1]
+    plain, noisy = ([order(c) for c in chosen(each, named(name, **settings))] for each in (world, other))
+    assert plain[: last + 1] == noisy[: last + 1]
     if name != "change-frequency":
-        assert told != noisy
+        assert plain != noisy
 
 
 def chosen(world: Any, policy: Policy) -> Any:
@@ -363,10 +369,10 @@ def test_settings_are_the_papers() -> None:
     }
 
 
-# -- foreknowledge -------------------------------------------------------------------------------------------------------------
+# -- the future ----------------------------------------------------------------------------------------------------------------
 
 
-def test_foreknowledge_renews_what_lasts() -> None:
+def test_knowledge_of_the_future_renews_what_lasts() -> None:
     # Page 0 is new every cycle, page 1 from cycle 1 to 2 and from 3 on, page 2 from cycle 2 on; page 3 never.
     world = tiny_world(
         [
@@ -378,21 +384,20 @@ def test_foreknowledge_renews_what_lasts() -> None:
         ]
     )
     policy = FreshnessOracle()
-    told = chosen_by(world, policy, Budget(1))
-    assert told == [[1], [2], [1], [0]]
+    assert chosen_by(world, policy, Budget(1)) == [[1], [2], [1], [0]]
     assert [row["current"] for row in replay(world, FreshnessOracle(), Budget(1))] == [0.75, 0.75, 0.75, 1.0]
 
 
 def chosen_by(world: Any, policy: Policy, budget: Budget) -> list[list[int]]:
-    crawler, told = Crawler(world, policy.needs), []
+    crawler, picked = Crawler(world, policy.needs), []
     policy.start(crawler.pages)
     for cycle in range(1, world.n_cycles + 1):
-        told.append(order(policy.choose(crawler.pages, budget, days(cycle))))
-        crawler.visit(np.array(told[-1], np.int64))
-    return told
+        picked.append(order(policy.choose(crawler.pages, budget, days(cycle))))
+        crawler.visit(np.array(picked[-1], np.int64))
+    return picked
 
 
-def test_nobody_keeps_more_copies_current_than_foreknowledge(tmp_path: Any) -> None:
+def test_no_policy_keeps_more_copies_current_than_knowledge_of_the_future(tmp_path: Any) -> None:
     world = talking_world(1, 60)
     fresh = {
         name: float(np.mean([row["current"] for row in replay(world, named(name, n_train=10), Budget(2))]))

@@ -37,8 +37,8 @@ def test_the_value_of_a_page_grows_with_time_to_the_mean_time_between_its_change
 
 
 def test_pages_that_change_faster_than_they_can_be_kept_are_given_up() -> None:
-    # Four visits a day for 21 pages: each of 20 is renewed every five days at a value of 5·(1 - 2/e) = 1.3, while the last one,
-    # which changes seven times a day, is never worth more than 1/7.
+    # Four visits per day for 21 pages: each of 20 is renewed every five days at a value of 5·(1 - 2/e) = 1.3, while the last one,
+    # which changes seven times per day, is never worth more than 1/7.
     policy, n = FreshnessValue(), np.zeros(21)
     stage = Stage(policy, unseen(21)).first(hours(0))
     policy.rates_.per_day[:] = [0.2] * 20 + [7.0]
@@ -51,11 +51,11 @@ def test_pages_that_change_faster_than_they_can_be_kept_are_given_up() -> None:
 
 
 def test_the_reason_gives_the_numbers_behind() -> None:
-    stage = Stage(FreshnessValue(), unseen(2)).first(hours(0))
+    stage = Stage(FreshnessValue(), unseen(2)).first(hours(0)).first(hours(0))  # nothing to compare with either time
     choice = stage.policy.choose(stage.pages, Budget(1), hours(12))
     value = 1 / math.log(4) * (1 - 0.5 * (1 + math.log(2)))  # Δ = ln 2 / 0.5, τ = 0.5
     assert choice.score[0] == pytest.approx(value)
-    assert choice.why(0) == f"changes 1.39 times a day, last visit 12.0 h ago: worth {value:.3f}"
+    assert choice.why(0) == f"changes 1.39 times per day, last visit 12.0 h ago: worth {value:.3f}"
     assert choice.reason.sentence.values["probability"][0] == pytest.approx(0.5)
 
 

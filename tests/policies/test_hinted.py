@@ -51,7 +51,7 @@ def test_what_a_complete_source_does_not_name_is_left_out_but_for_a_few(history:
     by_url = dict(zip(situation.url.to_pylist(), situation.hints.probability, strict=True))
     assert all(by_url[url("honest", page)] < 0.1 for page in range(N_PAGES) if page != 4)
     plans = [make(history, named("round-robin"), request(12), NOW + day * DAY) for day in range(10)]
-    unnamed = [sum("honest" in one and one != url("honest", 4) for one in plan.url.to_pylist()) for plan in plans]
+    unnamed = [sum("honest" in each and each != url("honest", 4) for each in plan.url.to_pylist()) for plan in plans]
     assert sum(unnamed) == N_PAGES - 1  # each of them once in ten days
     assert plans[0].left_out["unpromising"] >= N_PAGES - 3
 
@@ -82,13 +82,13 @@ def test_hints_take_at_most_half_of_the_budget_and_keep_to_the_caps(history: His
     assert sorted(capped.host) == ["honest.org", "liar.org"]
 
 
-def test_explain_tells_of_the_hint(history: History) -> None:
+def test_explain_names_the_hint(history: History) -> None:
     situation = survey(history.as_of(NOW), named("round-robin"))
-    told = explain(situation, request(2), url("honest", 4), NOW)
-    assert told.is_picked
-    assert told.reason.startswith("its sitemap says")
-    assert told.probability_changed is not None
-    assert told.probability_changed > 0.9
+    explanation = explain(situation, request(2), url("honest", 4), NOW)
+    assert explanation.is_picked
+    assert explanation.reason.startswith("its sitemap says")
+    assert explanation.probability_changed is not None
+    assert explanation.probability_changed > 0.9
 
 
 def test_round_robin_is_measured_without_hints(history: History) -> None:
@@ -104,10 +104,12 @@ def test_for_content_a_hint_counts_by_its_probability(history: History) -> None:
     assert plan.gain[0] > 0.9
 
 
-def test_info_tells_what_hints_were_worth(history: History) -> None:
+def test_info_shows_how_often_hints_were_right(history: History) -> None:
     result = CliRunner().invoke(app, ["info", "--history", str(history.store.folder), "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)["hints"]["sitemap"]
-    assert (told["judged_hosts"], told["proven_hosts"]) == (2, 1)
-    assert 0.3 * told["hinted"] < told["right"] < 0.6 * told["hinted"]  # a third of the liar's, all of the honest one's
+    shown = json.loads(result.stdout)["hints"]["sitemap"]
+    assert (shown["judged_hosts"], shown["proven_hosts"]) == (2, 1)
+    assert (
+        0.3 * shown["hinted"] < shown["right"] < 0.6 * shown["hinted"]
+    )  # a third of the liar's, all of the honest one's
     assert "sitemaps: 2 hosts" in CliRunner().invoke(app, ["info", "--history", str(history.store.folder)]).stdout

@@ -17,7 +17,7 @@ from recrawl.replay import replay
 from recrawl.world.crawler import Crawler
 
 US_PER_DAY = 86_400_000_000
-Seen = list[tuple[int, int]]  # time, and what the visit told
+Seen = list[tuple[int, int]]  # time, and whether the visit showed an update
 
 
 def plain_rate_and_last(seen: Seen, interpolated: bool) -> tuple[float, float | None]:
@@ -55,7 +55,7 @@ def test_the_probability_worked_out_by_hand() -> None:
     stage.see(made_visits(days(7), [0], updated=0)).see(made_visits(days(14), [0], updated=1))
     choice = stage.policy.choose(stage.pages, Budget(1), days(21))
     assert choice.score[0] == pytest.approx(1 - 1.5**-3)
-    assert choice.why(0) == "updated with probability 0.70: 0.116 updates a day, last visit 168 h ago"
+    assert choice.why(0) == "updated with probability 0.70: 0.116 updates per day, last visit 168 h ago"
 
 
 def test_observed_updates_happen_at_their_visits() -> None:

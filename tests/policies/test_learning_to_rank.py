@@ -39,8 +39,8 @@ def test_a_known_ranking_is_recovered() -> None:
     weight = [3.0, -1.0, 0.5, 0.0]
     model = ranking(lists_of(60, 12, weight))
     for x, n_new in lists_of(30, 12, weight, seed=1):
-        found = ndcg(model.predict(x, NOW), np.log1p(n_new), np.array([0, 12]))
-        assert found[0] > 0.995
+        reached = ndcg(model.predict(x, NOW), np.log1p(n_new), np.array([0, 12]))
+        assert reached[0] > 0.995
     learnt = model.weight[:N_PAGE_FEATURES] / model.weight[0]
     assert learnt == pytest.approx([1.0, -1 / 3, 1 / 6, 0.0], abs=0.1)
 
@@ -74,8 +74,8 @@ def test_the_unit_of_a_feature_does_not_matter() -> None:
     made = lists_of(20, 12, [1.0, 1.0, -2.0, 0.3], noise=20.0)
     other_unit = [(x * [1.0, 64.0, 1.0, 0.125] + [0.0, 8.0, 16.0, 0.0], n_new) for x, n_new in made]
     for (x, n_new), (same, _) in zip(made, other_unit, strict=True):
-        one, other = ranking(made).predict(x, NOW), ranking(other_unit).predict(same, NOW)
-        assert one == pytest.approx(other, abs=1e-9), n_new
+        first, second = ranking(made).predict(x, NOW), ranking(other_unit).predict(same, NOW)
+        assert first == pytest.approx(second, abs=1e-9), n_new
 
 
 def test_a_constant_feature_and_the_clock_have_no_weight() -> None:
@@ -107,9 +107,9 @@ def test_it_learns_to_visit_the_pages_that_gain_most() -> None:
     case = Case(tiny_world(gains, site=range(12)), (Budget(3),))
     policy = LearningToRank()
     last = list(choices(policy, case))[-1]
-    assert policy.model_ is not None
+    assert policy.regression_.model_ is not None
     assert {10, 11} < set(last.page.tolist())
     assert last.expected is not None
-    assert last.expected.tolist() == last.page.tolist()  # the average so far: a rank is no number of links
+    assert last.expected.tolist() == last.page.tolist()  # the average so far: a rank is not a number of links
     at = last.page.tolist().index(11)
-    assert last.why(at) == "ranked by 11.0 new links a visit so far and the last visit 1 h ago"
+    assert last.why(at) == "11.0 new links per visit so far, last visit 1 h ago"

@@ -95,9 +95,9 @@ def test_arrays_of_pages_go_as_a_plain_version_page_by_page(intended: bool) -> N
     interval = random.choice([60.0, 3600.0, 40 * DAY, 5e5], 500)
     modified = np.where(random.random(500) < 0.2, 0.0, t - random.integers(0, 100 * 86_400, 500))
     changed = random.integers(-1, 2, 500).astype(np.int8)
-    found = next_interval(interval, modified, t, changed, minimum=3600.0, maximum=20 * DAY, intended_offset=intended)
+    fast = next_interval(interval, modified, t, changed, minimum=3600.0, maximum=20 * DAY, intended_offset=intended)
     slow = [plain_next(*page, intended) for page in zip(interval, modified, [t] * 500, changed, strict=True)]
-    np.testing.assert_allclose(np.array(found), np.array(slow).T, rtol=1e-12)
+    np.testing.assert_allclose(np.array(fast), np.array(slow).T, rtol=1e-12)
 
 
 def test_gone_pages_wait_half_as_long_again_but_below_the_hard_maximum() -> None:
@@ -134,17 +134,29 @@ def test_a_page_due_in_more_than_ninety_days_is_due_at_once_and_its_interval_is_
     assert policy.due_[0] == pytest.approx(seconds(days(170)))
     policy.interval_[0], policy.due_[0] = 119.952 * DAY, seconds(days(200))
     choice = policy.choose(stage.pages, Budget(2), days(109))
+    assert order(choice) == [1, 0]  # due for 79 days; due now
+    assert choice.why(1) == f"due for 0.0 h: visited every {81 * 24:.1f} h"
+    stage.see(made_visits(days(109), [1], memo=choice.memo))
     assert policy.interval_[0] == pytest.approx(81 * DAY)
-    assert order(choice) == [1, 0]  # due since 79 days; since now
+    assert policy.due_[0] == pytest.approx(seconds(days(109)))
 
 
-def test_due_pages_come_by_score_then_by_the_time_they_are_due_since_then_those_due_soonest() -> None:
+def test_visits_that_it_did_not_choose_pull_no_page_in() -> None:
+    policy = NutchAdaptive()
+    stage = Stage(policy, unseen(2)).first(START)
+    policy.interval_[0], policy.due_[0] = 119.952 * DAY, seconds(days(200))
+    stage.see(made_visits(days(109), [1]))
+    assert policy.interval_[0] == pytest.approx(119.952 * DAY)
+    assert policy.due_[0] == pytest.approx(seconds(days(200)))
+
+
+def test_due_pages_come_by_score_then_by_how_long_they_are_due_then_those_due_soonest() -> None:
     policy = NutchAdaptive(score=np.array([1.0, 2.0, 1.0, 9.0, 1.0]))
     stage = Stage(policy, unseen(5)).first(START)
     policy.due_[:] = [seconds(hours(h)) for h in (9, 8, 7, 12, 11)]
     choice = policy.choose(stage.pages, Budget(5), hours(10))
     assert order(choice) == [1, 2, 0, 4, 3]
-    assert choice.why(0) == "due since 2.0 h: visited every 720.0 h"
+    assert choice.why(0) == "due for 2.0 h: visited every 720.0 h"
     assert choice.why(3) == "due in 1.0 h, sooner than others: visited every 720.0 h"
 
 

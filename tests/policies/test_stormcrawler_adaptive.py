@@ -69,7 +69,7 @@ def test_due_pages_come_first_and_then_those_due_soonest() -> None:
     assert order(lazy.choose(stage.pages, Budget(2), hours(13.4))) == []
     choice = lazy.choose(stage.pages, Budget(2), hours(14))
     assert order(choice) == [1]
-    assert choice.why(0) == "due since 0.5 h: visited every 12.5 h"
+    assert choice.why(0) == "due for 0.5 h: visited every 12.5 h"
 
 
 def test_a_replay_keeps_the_budget_and_finds_something(tmp_path: Path) -> None:

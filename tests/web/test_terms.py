@@ -2,8 +2,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recrawl.core.hashing import hash64
-from recrawl.web.html import term_counts
 from recrawl.web.terms import collapsed, count_terms
+from slow_terms import term_counts
 
 
 @given(st.text(max_size=300) | st.text("abc dé_1٣२ß–“中İ\ud800\x00", max_size=300))

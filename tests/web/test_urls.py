@@ -11,7 +11,7 @@ from recrawl.web.urls import (
     canonical,
     domain_depth,
     host,
-    is_internal,
+    origin,
     page_id,
     path_depth,
     resolve,
@@ -111,10 +111,10 @@ def test_depths_are_those_of_the_papers() -> None:
 
 def test_internal_means_same_scheme_and_host() -> None:
     page = "https://www.gender-nrw.de/haeusliche-gewalt/"
-    assert is_internal(page, "https://www.gender-nrw.de/contact/")
-    assert not is_internal(page, "https://www.mkffi.nrw/")
-    assert not is_internal(page, "http://gender-nrw.de/newsletter")
-    assert not is_internal("http://e.org/", "http://e.org:81/")
+    assert origin(page) == origin("https://www.gender-nrw.de/contact/")
+    assert origin(page) != origin("https://www.mkffi.nrw/")
+    assert origin(page) != origin("http://gender-nrw.de/newsletter")
+    assert origin("http://e.org/") != origin("http://e.org:81/")
 
 
 def test_sites_follow_the_public_suffix_list() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, fields
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -81,7 +81,7 @@ def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def choice(what: str, known: tuple[str, ...]) -> Callable[[Any], Any]:
+def choice(what: str, known: Collection[str]) -> Callable[[Any], Any]:
     """A check that a value is one of a few; any other is wrong usage, with the nearest name."""
 
     def check(value: Any) -> Any:

@@ -29,7 +29,7 @@ def plan(
         typer.Option(
             "--format",
             metavar="NAME",
-            callback=choice("format", tuple(FORMATS)),
+            callback=choice("format", FORMATS),
             help=f"Format of your crawler: {', '.join(FORMATS)}. Default: jsonl with --out.",
         ),
     ] = None,

@@ -36,19 +36,15 @@ class LinkSets:
     n_internal: Ints
 
     @classmethod
-    def from_table(cls, table: pa.Table) -> LinkSets:
-        """The sets of a `link_sets` table, in its order."""
-        return cls._from_parts([table], table.num_rows, sum(len(part.values) for part in table["links"].chunks))
-
-    @classmethod
     def from_groups(cls, groups: Sequence[RowGroup]) -> LinkSets:
         """The sets of some row groups, read one by one into one array: nothing takes more memory than links."""
         parts = side_by_side(lambda group: group.read(["digest", "n_internal", "links"]), groups)
         n_rows, n_values = (group.n_rows for group in groups), (group.n_values("links") for group in groups)
-        return cls._from_parts(parts, sum(n_rows), sum(n_values))
+        return cls.from_parts(parts, sum(n_rows), sum(n_values))
 
     @classmethod
-    def _from_parts(cls, parts: Iterable[pa.Table], n_sets: int, most_links: int) -> LinkSets:
+    def from_parts(cls, parts: Iterable[pa.Table], n_sets: int, most_links: int) -> LinkSets:
+        """The sets of the parts of a `link_sets` table: `n_sets` of them, with at most `most_links` links in all."""
         digest, n_internal = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
         start, links = np.zeros(n_sets + 1, np.int64), np.empty(most_links, np.int64)
         n = 0

@@ -46,7 +46,8 @@ class TrainOptions:
 
     every: str = option(
         "crawl",
-        "How past visits are grouped into rounds: 'crawl' (as crawled), a period such as 1h or 7d, or the times at which rounds end.",
+        "How past visits are grouped into rounds: 'crawl' (as crawled), a period such as 1h or 7d, or the times at which "
+        "rounds end.",
         metavar="PERIOD",
         check=parse_rounds,
     )
@@ -80,8 +81,8 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         read_values(self)
-        links = tuple(part.strip() for text in self.links for part in text.split(","))
-        object.__setattr__(self, "links", links)
+        links = dict.fromkeys(part.strip() for text in self.links for part in text.split(","))
+        object.__setattr__(self, "links", tuple(links))
         for kind in links:
             if kind not in LINKS:
                 raise BadOption(unknown("kind of links", kind, LINKS))
@@ -95,7 +96,7 @@ class TrainOptions:
             every=self.every,
             features=self.features,
             learner=self.learner,
-            links=tuple(kind for kind in LINKS if kind in self.links),
+            links=self.links,  # type: ignore[arg-type]  # checked
             history=self.look_back,
             rounds=self.rounds,
             k=self.related,

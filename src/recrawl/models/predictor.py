@@ -136,11 +136,11 @@ def train(
             f"the history has {count(last, 'round')}: two are needed to see a new link. Import more visits, "
             "or ask for shorter rounds with --every"
         )
-    known = _known(history, panel, last, columns, recipe, on_step)
+    known = _known(history, panel, last, columns, recipe=recipe, on_step=on_step)
     _note(known, recipe, columns, on_note)
     scores = {}
     if last > 2:
-        earlier = _known(history, panel, last - 1, columns, recipe, on_step)
+        earlier = _known(history, panel, last - 1, columns, recipe=recipe, on_step=on_step)
         on_step("scores one round earlier")
         gone = gone_pages(history.timeline, panel.page, panel.rounds, last - 2)
         scores = backtest(earlier, columns, recipe, gone)
@@ -174,7 +174,7 @@ def _columns(recipe: Recipe, links: LinkKind) -> Features:
 
 
 def _known(
-    history: History, panel: Panel, of_round: int, columns: dict[LinkKind, Features], recipe: Recipe, on_step: Step
+    history: History, panel: Panel, of_round: int, columns: dict[LinkKind, Features], *, recipe: Recipe, on_step: Step
 ) -> FeatureInputs:
     wanted = {feature for links, features in columns.items() for feature in features + needed(links)}
     return known_before(
@@ -224,13 +224,15 @@ def backtest(
         trained = {links: _fit(known, links, columns[links], recipe, range(1, last)) for links in columns}
     except NotEnoughData:
         return {}
-    of_models = {links: _estimate(model, known, links, last, recipe, gone) for links, model in trained.items()}
+    of_models = {
+        links: _estimate(model, known, links, last, recipe=recipe, gone=gone) for links, model in trained.items()
+    }
     estimates = reconciled({links: result[0] for links, result in of_models.items()})
     return {links: _scores(known, links, of_kind, last, recipe.seed) for links, of_kind in estimates.items()}
 
 
 def _estimate(
-    trained: LinkModel, known: FeatureInputs, links: LinkKind, of_round: int, recipe: Recipe, gone: GonePages
+    trained: LinkModel, known: FeatureInputs, links: LinkKind, of_round: int, *, recipe: Recipe, gone: GonePages
 ) -> tuple[Estimates, Surroundings, Floats32]:
     """The estimates for every page before a round, what is around it, and the input of the model."""
     x = known.matrix(trained.columns, of_round)
@@ -277,12 +279,12 @@ def predict(
     panel = with_pages(seen, *ever_fetched(history, more_urls))
     columns = {links: model.columns for links, model in predictor.trained.items()}
     now = panel.shape[1]
-    known = _known(history, panel, now, columns, recipe, on_step)
+    known = _known(history, panel, now, columns, recipe=recipe, on_step=on_step)
     gone = gone_pages(history.timeline, panel.page, panel.rounds)
     of_models: dict[LinkKind, tuple[Estimates, Surroundings, Floats32]] = {}
     for links, trained in predictor.trained.items():
         on_step(f"predicting new {links} links")
-        of_models[links] = _estimate(trained, known, links, now, recipe, gone)
+        of_models[links] = _estimate(trained, known, links, now, recipe=recipe, gone=gone)
     estimates = reconciled({links: result[0] for links, result in of_models.items()})
     return {
         links: Prediction(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,11 @@ from recrawl.history import History
 from recrawl.models import predictor as predicting
 from recrawl.models import saved
 from recrawl.models.options import TrainOptions
-from recrawl.models.predictor import Prediction, Predictor, ignore
+from recrawl.models.predictor import Prediction, Predictor, Step, ignore
 from recrawl.models.records import records
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Report = Callable[[str], None]
 
 
 class Predictions:
@@ -104,8 +102,8 @@ class Model:
         more_urls: Sequence[str] = (),
         *,
         by: str = "all",
-        on_step: Report = ignore,
-        on_note: Report = ignore,
+        on_step: Step = ignore,
+        on_note: Step = ignore,
     ) -> Predictions:
         """What the next round will show on every page that was ever fetched, and on `more_urls` that never were.
 
@@ -132,7 +130,7 @@ class Model:
         )
 
 
-def train(history: History, *, on_step: Report = ignore, on_note: Report = ignore, **options: Any) -> Model:
+def train(history: History, *, on_step: Step = ignore, on_note: Step = ignore, **options: Any) -> Model:
     """Learn from a history which pages gain links, by the options of ``recrawl train`` (see `TrainOptions`).
 
     `on_step` is called with what is being done, `on_note` with what the user should know. The history stays as it is.

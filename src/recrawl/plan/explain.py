@@ -26,7 +26,7 @@ _WAYS_OUT = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PlanExplanation:
     """Why one page is, or is not, in a plan, with the numbers behind it."""
 
@@ -54,6 +54,10 @@ class PlanExplanation:
     weighed: dict[str, float]  # numbers that its score was multiplied with, as far as the policy has any
     overlaps: list[tuple[str, float]]  # pages of its site that showed the same new links, and how far
     passed_over_for: str | None  # the picked page that it overlaps with
+
+    def __repr__(self) -> str:
+        place = f"rank {self.rank:,} of {self.n_known:,}" if self.rank else f"no rank among {self.n_known:,}"
+        return f"PlanExplanation({self.url}: {'in' if self.is_picked else 'not in'} the plan by {self.policy}, {place})"
 
 
 def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str, now: datetime) -> PlanExplanation:

@@ -40,7 +40,19 @@ class PlanRequest:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
-    """The pages to fetch next: one entry per page, the best first; and what was left out and why."""
+    """The pages to fetch next: one entry per page, the best first; and what was left out and why.
+
+    Ranked by worth, so that a crawl that stops early has fetched the best.
+
+    >>> import recrawl as rc
+    >>> from recrawl.testing import tiny_history
+    >>> with tiny_history() as history:
+    ...     plan = rc.plan(history, budget=2, policy="average-count")
+    >>> plan
+    Plan(2 pages by average-count, 5.0 new links expected)
+    >>> [(row["url"], row["expected_new_links"]) for row in plan.records()]
+    [('https://e.org/news', 4.0), ('https://e.org/blog', 1.0)]
+    """
 
     id: str
     made_at: datetime

@@ -29,12 +29,13 @@ class Bandit(Policy):
 
     >>> Bandit(Regression(window=28), exploration=2.0)
     Bandit(exploration=2.0, window=28)
+    >>> from recrawl.policies import AverageCount
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
     >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> bandit = Bandit(shares=(0.0, 1.0), bootstrap=1)
-    >>> [(choice.page.tolist(), choice.memo["arm"]) for choice in choices(bandit, case) if choice.memo]
-    [([0], 0), ([1], 1), ([1], 1), ([1], 1)]
+    >>> bandit = Bandit(inner=AverageCount(), shares=(0.0, 1.0))
+    >>> [(choice.page.tolist(), choice.memo["arm"]) for choice in choices(bandit, case)]
+    [([0], 0), ([1], 1), ([1], 1), ([1], 1), ([1], 1)]
 
     References: BANDIT of Pham, Santos and Freire (2018), section 4.3 and Algorithm 3; Auer, Cesa-Bianchi and Fischer (2002).
     """

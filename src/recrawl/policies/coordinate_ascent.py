@@ -1,7 +1,8 @@
 """Coordinate ascent: the linear combination of features that ranks lists best, one weight at a time.
 
-The parameters and the search along a weight are those of RankLib, which Pham, Santos and Freire (2018) used. The package fastrank has the same method,
-but its restarts race each other, so that equal seeds give different weights, and it took 1.6 s where this takes a tenth of that.
+The parameters and the search along a weight are those of RankLib, which Pham, Santos and Freire (2018) used. The package fastrank
+has the same method, but its restarts race each other, so that equal seeds give different weights, and it took 1.6 s where this
+takes a tenth of that.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def best_weights(
 ) -> tuple[Floats, float]:
     """The weights of the columns of `x` whose sum ranks the lists best, and the mean NDCG at `depth` that they reach.
 
-    List i has the rows from ``start[i]`` up to ``start[i + 1]``, and `gain` is the value of each row. The first restart begins with equal
-    weights, the others with random ones. A pass that improves NDCG by less than `tolerance` is the last one.
+    List i has the rows from ``start[i]`` up to ``start[i + 1]``, and `gain` is the value of each row. The first restart begins
+    with equal weights, the others with random ones. A pass that improves NDCG by less than `tolerance` is the last one.
 
     >>> x = np.array([[0.1, 5.0], [0.9, 1.0], [0.4, 3.0], [0.6, 2.0]])
     >>> weight, reached = best_weights(x, gain=np.array([0.0, 2.0, 0.0, 1.0]), start=np.array([0, 2, 4]))

@@ -42,10 +42,10 @@ class ExpectedHarvest(Policy):
     >>> ExpectedHarvest(parts=Parts(rhythm=False))
     ExpectedHarvest(rhythm=False)
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(ExpectedHarvest(), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
+    >>> *_, last = choices(ExpectedHarvest(), Case(tiny_world(gains), (Budget(2),)))
+    >>> last.page  # page p gains p links per cycle
+    array([3, 2])
 
     References: the urgency is an index as of Whittle (1988) for restless bandits; weights of own past against that of others are
     credibility as of Bühlmann and Straub (1970).

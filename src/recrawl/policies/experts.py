@@ -50,7 +50,7 @@ class ChangeFrequency(Policy):
     >>> restless, quiet = [{i} for i in range(7)], [{100}] * 7
     >>> case = Case(tiny_world(list(zip(restless, quiet))), (Budget(1),))
     >>> [choice.page.tolist() for choice in choices(ChangeFrequency(seed=3), case)]
-    [[0], [0], [0], [1], [0], [0]]
+    [[1], [0], [0], [0], [0], [0]]
 
     References: 1D, the baseline of Radinsky and Bennett (2013), sections 5.1 and 8.3.
     """
@@ -128,11 +128,11 @@ class SingleExpert(ChangeFrequency):
     """Visit the pages that have probably changed, by their own words and changes so far.
 
     Good where what a page says shows when it changes again. A support vector machine per page is trained with those of the last
-    `n_train` cycles in which the page was visited, and again every `retrain` cycles; `c` is its penalty, `word_scale` multiplies the
-    word distribution beside the other features. Decisions become probabilities by Platt's method over all pages. Until `n_train`
-    cycles and twenty decisions of either outcome were seen, and where words are not known, it goes by how often a page changed. A
-    change at a visit may be from any cycle since the visit before, so pages seldom visited look busier than they are. `pick`
-    and `seed` as in `ChangeFrequency`.
+    `n_train` cycles in which the page was visited, and again every `retrain` cycles; `c` is its penalty, `word_scale` multiplies
+    the word distribution beside the other features. Decisions become probabilities by Platt's method over all pages. Until
+    `n_train` cycles and twenty decisions of either outcome were seen, and where words are not known, it goes by how often a page
+    changed. A change at a visit may be from any cycle since the visit before, so pages seldom visited look busier than they are.
+    `pick` and `seed` as in `ChangeFrequency`.
 
     >>> SingleExpert(n_train=20, pick="gain")
     SingleExpert(n_train=20, pick='gain')

@@ -39,10 +39,9 @@ class FreshnessValue(Policy):
     equal by default. Pages never visited come first.
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> restless, calm = [{i} for i in range(9)], [{100 + i // 4} for i in range(9)]
-    >>> case = Case(tiny_world(list(zip(restless, calm)), hours=range(0, 9 * 12, 12)), (Budget(2), Budget(1)))
-    >>> [choice.page.tolist() for choice in choices(FreshnessValue(), case)][-4:]
-    [[1], [0, 1], [1], [0, 1]]
+    >>> case = Case(tiny_world([[{cycle}, {100 + cycle}] for cycle in range(9)]), (Budget(1),))
+    >>> [choice.page.tolist() for choice in choices(FreshnessValue(importance=np.array([1.0, 9.0])), case)]
+    [[1], [1], [1], [1], [1], [1], [0], [1]]
 
     References: Cho and Garcia-Molina (2003); Azar et al. (2018), as in Busa-Fekete et al. (2025).
     """

@@ -24,15 +24,16 @@ class HistoryAware(Policy):
     """Visit the pages with the highest probability of an update since their last known one, p = 1 - exp(-λ(now + ahead - τ)).
 
     Good for pages that change rarely and independently of each other, such as personal home pages, and for archived histories with
-    irregular captures. An update is a link never before seen on the page. The rate λ is estimated by maximum likelihood from the visits of the last
-    `window` cycles, or of the last `window_days` where given; both reach back from the last cycle, so that a window of 1 holds one
-    interval. With `interpolated`, updates are taken to have happened halfway between the visit that shows them and the one
-    before. The paper's t is the last crawl and e the time to the next, so t + e is now, and `ahead_days` is 0; set it for a plan
-    that is carried out later.
+    irregular captures. An update is a link never before seen on the page. The rate λ is estimated by maximum likelihood from the
+    visits of the last `window` cycles, or of the last `window_days` where given; both reach back from the last cycle, so that a
+    window of 1 holds one interval. With `interpolated`, updates are taken to have happened halfway between the visit that shows
+    them and the one before. The paper's t is the last crawl and e the time to the next, so t + e is now, and `ahead_days` is 0;
+    set it for a plan that is carried out later.
 
-    Where no update is in the window p is 0, and of such pages the longest waiting come first. Pages visited only once have no
-    p and come before all others, since nothing else would ever show how they change. With `threshold` (θ) only those and pages with
-    p ≥ θ are visited, even if that leaves a part of the budget; pages without an update in the window are then not visited any more.
+    Where no update is in the window p is 0, and of such pages the longest waiting come first. Pages visited only once have no p
+    and come before all others, since nothing else would ever show how they change. With `threshold` (θ) only those and pages with
+    p ≥ θ are visited, even if that leaves a part of the budget; pages without an update in the window are then not visited any
+    more.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]

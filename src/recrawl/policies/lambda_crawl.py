@@ -21,7 +21,8 @@ from recrawl.world.pages import Pages, Visits
 def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
     """How often to visit each page, per day, where changes are seen on visits only; together as often as the budget allows.
 
-    ρ = (-Δ + sqrt(Δ² + 4μΔ/L)) / 2 minimises the cost under that sum; L, the worth of one more visit per day, is found by bracketing.
+    ρ = (-Δ + sqrt(Δ² + 4μΔ/L)) / 2 minimises the cost under that sum; L, the worth of one more visit per day, is found by
+    bracketing.
 
     >>> visit_rates(np.array([0.1, 1.0, 10.0]), np.ones(3), 6.0).round(3)
     array([0.65 , 1.763, 3.587])
@@ -53,14 +54,14 @@ class LambdaCrawl(Policy):
 
     Good where every copy has to be kept reasonably fresh: the periods minimise how long pages are out of date, on a scale on which
     no page may be given up. The busier a page, the more often it is visited, but less than in proportion. Rates of change are
-    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). The budget per day is that of a cycle, divided
-    by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
+    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). The budget per day is that of a cycle,
+    divided by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> restless, calm = [{i} for i in range(9)], [{100}] * 9
     >>> case = Case(tiny_world(list(zip(restless, calm)), hours=range(0, 9 * 24, 24)), (Budget(1),))
     >>> [choice.page.tolist() for choice in choices(LambdaCrawl(), case)]
-    [[0], [1], [0], [0], [1], [0], [0], [0]]
+    [[0], [1], [0], [1], [0], [1], [0], [0]]
 
     References: LambdaCrawl of Kolobov, Peres, Lu and Horvitz (2019), for changes that are seen on visits only.
     """

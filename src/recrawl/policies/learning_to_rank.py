@@ -51,10 +51,10 @@ class LearningToRank(Policy):
     >>> LearningToRank(Regression(window=28), Ranking(depth=5))
     LearningToRank(depth=5, window=28)
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(LearningToRank(bootstrap=3), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
+    >>> *_, last = choices(LearningToRank(bootstrap=3), Case(tiny_world(gains), (Budget(2),)))
+    >>> last.page  # page p gains p links per cycle
+    array([3, 2])
 
     References: LTR of Pham, Santos and Freire (2018), section 5.3; Metzler and Croft (2007).
     """

@@ -74,9 +74,9 @@ class NutchAdaptive(Policy):
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy)), hours=range(0, 24 * 31 * 6, 24 * 31)), (Budget(1),))
+    >>> case = Case(tiny_world(list(zip(quiet, busy)), hours=range(0, 24 * 6, 24)), (Budget(1),))
     >>> [choice.page.tolist() for choice in choices(NutchAdaptive(), case)]
-    [[0], [1], [1], [0], [1]]
+    [[0], [1], [1], [1], [1]]
 
     References: Apache Nutch, AdaptiveFetchSchedule, AbstractFetchSchedule and CrawlDbReducer.
     """

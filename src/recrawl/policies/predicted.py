@@ -39,14 +39,14 @@ class PredictedCount(Policy):
 
     Good where pages have neighbours with similar text and long histories: the same models as those of `recrawl train`. The model
     sees the visits as a panel of pages by cycles, with gaps, when it predicts as when it is trained. It is trained on the last
-    `rounds` cycles, after `bootstrap` cycles of round-robin, and again every `retrain` cycles. `learner` and `features` are those of
-    `recrawl train`. Pages visited only once come first, and of equal predictions the one that waited longest.
+    `rounds` cycles, after `bootstrap` cycles of round-robin, and again every `retrain` cycles. `learner` and `features` are those
+    of `recrawl train`. Pages visited only once come first, and of equal predictions the one that waited longest.
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(PredictedCount(learner="average-count", bootstrap=2), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> shows = [[{100 * page + cycle} if page % 2 else {page} for page in range(30)] for cycle in range(14)]
+    >>> *_, last = choices(PredictedCount(learner="poisson", bootstrap=5), Case(tiny_world(shows), (Budget(15),)))
+    >>> last.page[:5]  # odd pages gain a link per cycle
+    array([1, 3, 5, 7, 9])
 
     References: NNL-ET and others of Dang et al. (2022), section 7.
     """
@@ -184,10 +184,10 @@ class PredictedProbability(PredictedCount):
     Good where it counts how many pages bring something, not how much. All else is as in `PredictedCount`.
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(PredictedProbability(learner="poisson", bootstrap=2), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> shows = [[{100 * page + cycle} if page % 2 else {page} for page in range(30)] for cycle in range(14)]
+    >>> *_, last = choices(PredictedProbability(learner="poisson", bootstrap=5), Case(tiny_world(shows), (Budget(15),)))
+    >>> last.page[:5]  # odd pages gain a link per cycle
+    array([1, 3, 5, 7, 9])
 
     References: PNL-ET of Dang et al. (2022), section 7.
     """
@@ -213,10 +213,10 @@ class PredictedPresence(PredictedProbability):
     For comparison with the paper: a yes or no ranks worse than the probability behind it (`PredictedProbability`).
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(PredictedPresence(learner="poisson", bootstrap=2), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> shows = [[{100 * page + cycle} if page % 2 else {page} for page in range(30)] for cycle in range(14)]
+    >>> *_, last = choices(PredictedPresence(learner="poisson", bootstrap=5), Case(tiny_world(shows), (Budget(15),)))
+    >>> last.page[:5]  # odd pages gain a link per cycle
+    array([1, 3, 5, 7, 9])
 
     References: NL-ET of Dang et al. (2022), section 7.
     """

@@ -62,18 +62,19 @@ class LeastSquares:
 class Regression(Policy):
     """Predict the new links of every page from its own past, retrained as the crawl goes on, and pick the best that do not overlap.
 
-    Good where pages follow the hour and the day, or differ in how long they need to grow. Features: mean and deviation of the new links over the last `window` cycles, hours since the last visit, mean times hours, hour
-    of the day and day of the week (UTC, one column each). For the first `bootstrap` cycles the pages with the highest average are
+    Good where pages follow the hour and the day, or differ in how long they need to grow. Features: mean and deviation of the new
+    links over the last `window` cycles, hours since the last visit, mean times hours, hour of the day and day of the week (UTC,
+    one column each). For the first `bootstrap` cycles the pages with the highest average are
     visited; from then on the regression is fitted again every `retrain` cycles to all visits within the window, and at once after
     visits that it did not choose itself. `above`: pages whose overlap exceeds it are not visited together; `memory`: cycles after
     which an overlap is forgotten (None: never). Pages visited only once come first. `fill`: use up a budget that is greater than
     the number of pages that do not overlap. `learner`: how weights are learnt, by default `LeastSquares`.
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy))), (Budget(1),))
-    >>> [choice.page.tolist() for choice in choices(Regression(bootstrap=3), case)]
-    [[0], [1], [1], [1], [1]]
+    >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
+    >>> *_, last = choices(Regression(bootstrap=3), Case(tiny_world(gains), (Budget(2),)))
+    >>> last.page  # page p gains p links per cycle
+    array([3, 2])
 
     References: REG of Pham, Santos and Freire (2018), Algorithms 1 and 2, section 4.2.
     """

@@ -29,10 +29,10 @@ class RegressionRoundRobin(Policy):
     >>> RegressionRoundRobin(Regression(window=28), share=0.8)
     RegressionRoundRobin(share=0.8, window=28)
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
-    >>> case = Case(tiny_world(list(zip(quiet, busy, quiet))), (Budget(2),))
-    >>> [choice.page.tolist() for choice in choices(RegressionRoundRobin(share=0.5), case)]
-    [[0, 1], [2, 0], [1, 2], [1, 0], [1, 2]]
+    >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
+    >>> chosen = choices(RegressionRoundRobin(share=0.5), Case(tiny_world(gains), (Budget(2),)))
+    >>> [choice.page.tolist() for choice in chosen][-3:]  # page p gains p links per cycle
+    [[3, 1], [3, 2], [3, 0]]
 
     References: REG-RR of Pham, Santos and Freire (2018), section 5.3; 0.9 is the paper's share.
     """

@@ -18,9 +18,9 @@ class RoundRobin(Policy):
     The uniform baseline: with a budget of k pages every page is seen once in n/k cycles, whatever it is worth.
 
     >>> from recrawl.testing import Case, choices, tiny_world
-    >>> world = tiny_world([[{1}, {2}, {3}]] * 4)  # three pages: a first crawl, and three cycles
+    >>> world = tiny_world([[{1}, {2}, {3}, {4}]] * 4)  # four pages: a first crawl, and three cycles
     >>> [choice.page.tolist() for choice in choices(RoundRobin(), Case(world, (Budget(2),)))]
-    [[0, 1], [2, 0], [1, 2]]
+    [[0, 1], [2, 3], [0, 1]]
 
     References: RR of Pham, Santos and Freire (2018), section 5.3.
     """

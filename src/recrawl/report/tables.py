@@ -82,8 +82,8 @@ def with_best(table: Table, best: Mapping[str, Choose], rows: Iterable[int] | No
 
     Only `rows` compete, by default all. A column with fewer than two known values has no best.
 
-    >>> with_best(Table(("a",), [[0.51], [0.52], [None]], {"a": ".1f"}), {"a": max}).bold
-    {(0, 0), (1, 0)}
+    >>> sorted(with_best(Table(("a",), [[0.51], [0.52], [None]], {"a": ".1f"}), {"a": max}).bold)
+    [(0, 0), (1, 0)]
     """
     competing = range(len(table.rows)) if rows is None else list(rows)
     texts, bold = table.texts(), set(table.bold)

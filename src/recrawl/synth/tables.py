@@ -52,7 +52,7 @@ def _batch(world: SynthWorld, pages: Ints, known_terms: Flags) -> Batch:
     batch, links, n_links = _link_sets(world, pages, page[seen], number[seen])
     text_tables, terms = _text_tables(world, page[seen], number[seen], known_terms)
     batch |= text_tables
-    batch["visits"] = _visits(world, page, number, seen, links, n_links, terms)
+    batch["visits"] = _visits(world, page, number, seen, links=links, n_links=n_links, terms=terms)
     return {name: batch[name].select(schema.names).cast(schema) for name, schema in TABLES.items() if name in batch}
 
 
@@ -107,7 +107,7 @@ def _new_terms(world: SynthWorld, used: Ints, known: Flags) -> pa.Table:
 
 
 def _visits(
-    world: SynthWorld, page: Ints, number: Ints, seen: Ints, links: Ints, n_links: Ints, terms: Ints | None
+    world: SynthWorld, page: Ints, number: Ints, seen: Ints, *, links: Ints, n_links: Ints, terms: Ints | None
 ) -> pa.Table:
     """One row per visit; what only a copy of the page shows is null where none was seen."""
     texts, n_rows = world.texts, len(page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -153,18 +152,14 @@ _LABELS = {
 }  # fmt: skip
 
 
-def decode(body: bytes, content_type: str | None) -> str:
-    """The body as text: charset from a BOM, else the header, else a meta tag, else UTF-8, else Windows-1252.
+def as_utf8(body: bytes, content_type: str | None) -> bytes:
+    """The body in UTF-8, as the parser takes it; one that is in UTF-8 already is not touched.
 
-    >>> decode("é".encode("latin-1"), "text/html; charset=ISO-8859-1")
+    Its charset is that of a BOM, else of the header, else of a meta tag, else UTF-8 if it is valid, else Windows-1252.
+
+    >>> as_utf8("é".encode("latin-1"), "text/html; charset=ISO-8859-1").decode()
     'é'
     """
-    body, charset = _charset(body, content_type)
-    return body.decode(charset, "replace")
-
-
-def as_utf8(body: bytes, content_type: str | None) -> bytes:
-    """The body in UTF-8, as the parser takes it; one that is in UTF-8 already is not touched."""
     body, charset = _charset(body, content_type)
     return body if charset == "utf-8" else body.decode(charset, "replace").encode("utf-8", "replace")
 
@@ -213,20 +208,7 @@ def is_html(content_type: str | None, body: bytes) -> bool:
     return kind in ("text/html", "application/xhtml+xml")
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
-
-_WORD = re.compile(r"\w{3,}")
-
-
-def term_counts(text: str) -> dict[str, int]:
-    """Lower-case words of at least three characters that are not numbers, with their counts.
-
-    >>> term_counts("The cat and the hat, 2026")
-    {'the': 2, 'cat': 1, 'and': 1, 'hat': 1}
-    """
-    counts = Counter(_WORD.findall(text.lower()))
-    return {word: count for word, count in counts.items() if not word.isdigit()}
-
+# -- text quality ------------------------------------------------------------------------------------------------------------
 
 #: Vocabulary V of a natural text of N words: V ≈ HEAPS_K · N^HEAPS_BETA (Heaps' law; 70 of 100, 2,000 of 10,000 words).
 HEAPS_K, HEAPS_BETA, HEAPS_SPREAD = 2.45, 0.73, 0.5

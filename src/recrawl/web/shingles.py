@@ -24,19 +24,14 @@ _32, _33 = np.uint64(32), np.uint64(33)
 _BUCKET = np.uint64(N_BUCKETS - 1)
 
 
-def sketch_similarity(a: Ints32, b: Ints32) -> float:
-    """The estimated share of shingles that two texts have in common; two texts without words are alike.
+def sketch_similarities(sketches: Ints32, before: Ints, after: Ints) -> Floats:
+    """The estimated share of shingles that two texts have in common, for many pairs of rows; texts without words are alike.
 
     >>> from recrawl.web.terms import count_terms
-    >>> before, after = (count_terms(text).sketch for text in ("one two three four", "one two three five"))
-    >>> sketch_similarity(before, before), round(sketch_similarity(before, after), 2)
-    (1.0, 0.33)
+    >>> sketches = np.stack([count_terms(text).sketch for text in ("one two three four", "one two three five")])
+    >>> sketch_similarities(sketches, np.array([0, 0]), np.array([0, 1])).round(2)
+    array([1.  , 0.33])
     """
-    return float(sketch_similarities(np.stack([a, b]), np.array([0]), np.array([1]))[0])
-
-
-def sketch_similarities(sketches: Ints32, before: Ints, after: Ints) -> Floats:
-    """The same for many pairs of rows at once."""
     return np.asarray(_similarities(np.ascontiguousarray(sketches, np.int32), before, after))
 
 

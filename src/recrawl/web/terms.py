@@ -1,6 +1,6 @@
 """The words of a text and their counts, as ids, and a sketch of their order, without making a Python object of every word.
 
-What counts as a word is written in `recrawl.web.html.term_counts`; this is the same, many times as fast.
+Words are those of the regular expression ``\\w{3,}`` in lower case that are not numbers; this is the same, many times as fast.
 """
 
 from __future__ import annotations

@@ -190,17 +190,6 @@ def _is_address(host: str) -> bool:
     return host.startswith("[") or host.replace(".", "").isdigit()
 
 
-def is_internal(page: str, link: str) -> bool:
-    """Whether a link stays on the page's scheme and host (LBLA section 4): http → https is external.
-
-    >>> is_internal("https://www.gender-nrw.de/a/", "https://www.gender-nrw.de/contact/")
-    True
-    >>> is_internal("https://www.gender-nrw.de/a/", "http://www.gender-nrw.de/contact/")
-    False
-    """
-    return origin(page) == origin(link)
-
-
 def path_depth(url: str) -> int:
     """The number of directories and files in the path (LBLA section 5.2).
 

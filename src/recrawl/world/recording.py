@@ -72,7 +72,9 @@ def record(
         link=link,
         first_shown=_first_shown(shows, is_baseline, sets, number[cells.cycle[readable] == 0], len(link)),
     )
-    return _with_contents(world, history, every, first, with_words, notion) if with_words or notion else world
+    if not with_words and notion is None:
+        return world
+    return _with_contents(world, history, every, first, with_words=with_words, notion=notion)
 
 
 def _check(history: History, timeline: Timeline, rounds: Rounds, is_readable: Flags, everything: bool) -> None:
@@ -129,7 +131,7 @@ def _page_versions(timeline: Timeline, cells: _Cells) -> Ints:
 
 
 def _with_contents(
-    world: World, history: History, every: Every, first: int, with_words: bool, notion: Notion | None
+    world: World, history: History, every: Every, first: int, *, with_words: bool, notion: Notion | None
 ) -> World:
     from recrawl.world.wordings import known_contents, shown_texts, versions_by_words  # few policies need words
 

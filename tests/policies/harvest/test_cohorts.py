@@ -6,7 +6,7 @@ from recrawl.policies.harvest.cohorts import Cohorts
 
 def lists(sets: list[set[int]]) -> LinkLists:
     start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    return LinkLists(start, np.array([link for one in sets for link in sorted(one)], np.int32))
+    return LinkLists(start, np.array([link for links in sets for link in sorted(links)], np.int32))
 
 
 def some(chance: np.random.Generator, most: int) -> set[int]:
@@ -20,7 +20,7 @@ def test_cohorts_agree_with_sets_over_many_visits() -> None:
     for _ in range(400):
         page = np.flatnonzero(chance.random(20) < 0.4)
         shown = [some(chance, 40) for _ in page]
-        place = chance.permutation(len(page))  # not every visit is asked about, and in any order
+        place = chance.permutation(len(page))  # some of the visits, in any order
         place = place[: chance.integers(0, len(page) + 1)]
         stayed = cohorts.stayed(page[place], place, lists(shown))
         assert stayed.tolist() == [len(slow[page[i]] & shown[i]) for i in place]
@@ -33,6 +33,6 @@ def test_cohorts_agree_with_sets_over_many_visits() -> None:
             slow[p] = new[i] if keep[i] else set()
             n_written += len(slow[p])
         gap[page] = gaps
-        assert cohorts.size.tolist() == [len(one) for one in slow]
+        assert cohorts.size.tolist() == [len(links) for links in slow]
     assert np.array_equal(cohorts.gap, gap)
     assert n_written > 10 * len(cohorts._links)  # so room was made many times

@@ -19,7 +19,7 @@ SITE = [p // 4 for p in range(N_PAGES)]
 
 
 def living(seed: int, n_cycles: int = N_CYCLES) -> list[list[Shown]]:
-    """Links come by chance, stay for a while, and stand on one or two pages of a site; some visits fail."""
+    """Links arrive at random, stay for a while, and are on one or two pages of a site; some visits fail."""
     chance = np.random.default_rng(seed)
     pace, stay = chance.gamma(0.6, 2.0, N_PAGES), chance.choice([1, 4, 60], N_PAGES)
     shows = [[{p} for p in range(N_PAGES)] for _ in range(n_cycles)]
@@ -41,25 +41,25 @@ def living(seed: int, n_cycles: int = N_CYCLES) -> list[list[Shown]]:
 
 def replayed(world: World, budget: Budget, up_to: int | None = None, **settings: Any) -> tuple[list[Choice], list[str]]:
     """The choices of a policy, and why the pages of the last one were chosen."""
-    policy, crawler, made, told = ExpectedHarvest(**settings), Crawler(world), [], []
+    policy, crawler, made, reasons = ExpectedHarvest(**settings), Crawler(world), [], []
     policy.start(crawler.pages)
     policy.observe(crawler.first.visits)
     for cycle in range(1, 1 + (world.n_cycles if up_to is None else up_to)):
         choice = policy.choose(crawler.pages, budget, moment(int(world.time[cycle])))
         made.append(choice)
-        told = [choice.why(i) for i in range(len(choice))]
-        policy.observe(crawler.visit(choice.page).visits)
-    return made, told
+        reasons = [choice.why(i) for i in range(len(choice))]
+        policy.observe(crawler.visit(choice.page, choice.memo).visits)
+    return made, reasons
 
 
 def hours_of(world: World, cycle: int) -> float:
     return float(world.time[cycle]) / US_PER_HOUR
 
 
-def same(one: Sequence[Choice], two: Sequence[Choice]) -> bool:
+def same(first: Sequence[Choice], second: Sequence[Choice]) -> bool:
     return all(
         np.array_equal(a.page, b.page) and np.array_equal(a.score, b.score) and np.array_equal(a.expected, b.expected)
-        for a, b in zip(one, two, strict=True)
+        for a, b in zip(first, second, strict=True)
     )
 
 
@@ -68,7 +68,9 @@ def test_nothing_that_is_shown_later_changes_a_choice(cut: int) -> None:
     shows, others = living(0), living(1)
     shift = 100_000  # links of the other future have numbers of their own
     altered = [
-        row if cycle < cut else [one if isinstance(one, int) else {x + shift for x in one} for one in others[cycle]]
+        row
+        if cycle < cut
+        else [shown if isinstance(shown, int) else {x + shift for x in shown} for shown in others[cycle]]
         for cycle, row in enumerate(shows)
     ]
     plain, _ = replayed(tiny_world(shows, site=SITE), Budget(4), up_to=cut)
@@ -90,15 +92,15 @@ def test_the_order_of_pages_does_not_matter() -> None:
         policy.observe(crawler.first.visits)
     for cycle in range(1, world.n_cycles + 1):
         choice = policies[0].choose(crawlers[0].pages, Budget(4), moment(int(world.time[cycle])))
-        one, two = (p.model_.foresee(np.arange(N_PAGES), hours_of(world, cycle), 3.0, 9.0) for p in policies)
-        assert np.allclose(one.expected[turned], two.expected)
-        assert np.allclose(one.worth.urgency[turned], two.worth.urgency)
+        first, second = (p.model_.predict(np.arange(N_PAGES), hours_of(world, cycle), 3.0, 9.0) for p in policies)
+        assert np.allclose(first.expected[turned], second.expected)
+        assert np.allclose(first.worth.urgency[turned], second.worth.urgency)
         policies[0].observe(crawlers[0].visit(choice.page).visits)
         policies[1].observe(crawlers[1].visit(np.argsort(turned)[choice.page]).visits)
 
 
 def twins(n_cycles: int, is_shared: bool) -> World:
-    """Two pages of a site with three new links a cycle that stay for five, the same on both or not; a third is quiet."""
+    """Two pages of a site with three new links per cycle that stay for five, the same on both or not; a third is quiet."""
 
     def shown(page: int, cycle: int) -> set[int]:
         return {1_000_000 * page + 3 * t + i for t in range(max(0, cycle - 4), cycle + 1) for i in range(3)}
@@ -117,15 +119,15 @@ def test_a_page_whose_sibling_was_just_visited_has_almost_no_stock_if_they_share
     for cycle in range(1, 59):  # one of them, the other, both; at last both and then page 0 three times
         page = [[0, 1], [0], [1], [0, 1, 2]][cycle % 4] if cycle < 56 else [0, 1] if cycle == 56 else [0]
         policy.observe(crawler.visit(np.array(page)).visits)
-    foreseen = policy.model_.foresee(np.arange(3), hours_of(world, 58) + 0.01, 3.0, 100.0)
-    alone = 2 * 3.0  # two cycles of three links wait on page 1, if nobody had shown them
-    assert foreseen.worth.stock[1] < most
-    assert (foreseen.worth.stock[1] > 0.6 * alone) == (not is_shared)
+    predicted = policy.model_.predict(np.arange(3), hours_of(world, 58) + 0.01, 3.0, 100.0)
+    unshown = 2 * 3.0  # two cycles of three links wait on page 1, if no page had shown them
+    assert predicted.worth.stock[1] < most
+    assert (predicted.worth.stock[1] > 0.6 * unshown) == (not is_shared)
     sibling, share = policy.model_.pairs().closest(1)
     assert (sibling, share > 0.9) == ((0, True) if is_shared else (-1, False))
 
 
-def test_who_favours_freshness_picks_by_expected_links_alone() -> None:
+def test_favouring_freshness_picks_by_expected_links_alone() -> None:
     world = tiny_world(living(3), site=SITE)
     fresh, _ = replayed(world, Budget(5), favour="freshness", explore=0.0)
     bare, _ = replayed(world, Budget(5), urgency=False, safety=False, explore=0.0)
@@ -149,15 +151,15 @@ def test_a_score_is_expected_links_times_urgency_and_safety() -> None:
         model = policy.model_.at(hours_of(world, cycle), crawler.pages.last_visit)
         cycle_hours, age = model.cycle_hours, hours_of(world, cycle) - hours_of(world, 0)
         patience = np.clip(0.6931471805599453 * age, 2 * cycle_hours, 14 * cycle_hours)
-        foreseen = model.foresee(choice.page, hours_of(world, cycle), cycle_hours, patience)
+        predicted = model.predict(choice.page, hours_of(world, cycle), cycle_hours, patience)
         size = model.size
-        most = np.maximum(size, np.ceil(np.nanmean(size)))[choice.page] * foreseen.answers  # small pages may grow
-        law = (foreseen.answers, model.shape(choice.page), model.dispersion)
-        expected = np.fmin(foreseen.expected, most)
+        most = np.maximum(size, np.ceil(np.nanmean(size)))[choice.page] * predicted.answers  # small pages may grow
+        law = (predicted.answers, model.shape(choice.page), model.dispersion)
+        expected = np.fmin(predicted.expected, most)
         likely = model.calibration.probability(expected, *law)
         room = np.maximum(size, np.ceil(np.nanmean(size)))[choice.page]
         assert np.allclose(choice.expected, np.fmin(expected, room * likely))
-        assert np.allclose(choice.score, foreseen.expected * foreseen.worth.urgency * foreseen.worth.safety)
+        assert np.allclose(choice.score, predicted.expected * predicted.worth.urgency * predicted.worth.safety)
         policy.observe(crawler.visit(choice.page).visits)
 
 
@@ -168,8 +170,8 @@ def test_links_may_wait_as_long_as_the_crawl_is_old_but_two_sweeps_at_least() ->
         policy.start(crawler.pages)
         policy.observe(crawler.first.visits)
         began, sweep = hours_of(world, 0), 10.0
-        asked = [policy._patience(policy.model_, began + age * sweep, sweep) / sweep for age in (0, 2, 5, 100)]
-        np.testing.assert_allclose(asked, expected)
+        patience = [policy._patience(policy.model_, began + age * sweep, sweep) / sweep for age in (0, 2, 5, 100)]
+        np.testing.assert_allclose(patience, expected)
 
 
 def test_reasons_and_intervals_stay_as_they_were_when_the_model_goes_on_learning() -> None:
@@ -202,10 +204,16 @@ def test_a_share_of_the_budget_goes_to_pages_that_were_visited_less_than_twice()
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("favour", "speed"), ("explore", -0.1), ("explore", 1.5), ("explore", float("nan")), ("patience", 0.0),
-        ("patience", float("inf")), ("half_life_days", -3.0), ("half_life_visits", float("nan")),
+        ("favour", "speed"),
+        ("explore", -0.1),
+        ("explore", 1.5),
+        ("explore", float("nan")),
+        ("patience", 0.0),
+        ("patience", float("inf")),
+        ("half_life_days", -3.0),
+        ("half_life_visits", float("nan")),
     ],
-)  # fmt: skip
+)
 def test_a_setting_that_makes_no_sense_is_named_with_its_value(setting: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{setting} is {value!r}"):
         ExpectedHarvest(**{setting: value})
@@ -213,14 +221,14 @@ def test_a_setting_that_makes_no_sense_is_named_with_its_value(setting: str, val
 
 def test_pages_of_every_kind_are_given_a_reason_that_fits() -> None:
     made, why = replayed(tiny_world(living(0), site=SITE), Budget(N_PAGES), explore=0.0)
-    told = dict(zip(made[-1].page.tolist(), why, strict=True))
-    assert len(told) == N_PAGES
-    assert told[7].startswith("its links were never read yet; ")
-    assert all("unseen links: " in why for p, why in told.items() if p != 7)
-    assert any(" also on page " in why for why in told.values())
-    assert any("half of them gone after" in why for why in told.values())
-    assert any("likely to answer" in why for p, why in told.items() if p != 7)
-    for why in told.values():
+    reasons = dict(zip(made[-1].page.tolist(), why, strict=True))
+    assert len(reasons) == N_PAGES
+    assert reasons[7].startswith("its links were never read yet; ")
+    assert all("unseen links: " in why for p, why in reasons.items() if p != 7)
+    assert any(" also on page " in why for why in reasons.values())
+    assert any("half of them gone after" in why for why in reasons.values())
+    assert any("likely to answer" in why for p, why in reasons.items() if p != 7)
+    for why in reasons.values():
         assert "{" not in why
         assert "nan" not in why
         assert "inf" not in why
@@ -228,9 +236,9 @@ def test_pages_of_every_kind_are_given_a_reason_that_fits() -> None:
 
 def test_a_page_whose_links_stay_is_said_to_hardly_lose_any() -> None:
     stays = [[set(range(2 * t + 2)), set[int]()] for t in range(60)]
-    years = [8766.0 * t for t in range(60)]  # more often, and nobody could tell it from links that stay for months
-    _, told = replayed(tiny_world(stays, site=[0, 1], hours=years), Budget(2))
-    assert "hardly any leave" in told[0]
+    years = [8766.0 * t for t in range(60)]  # more often, and they would look like links that stay for months
+    _, reasons = replayed(tiny_world(stays, site=[0, 1], hours=years), Budget(2))
+    assert "hardly any leave" in reasons[0]
 
 
 def test_expected_links_come_near_what_is_found() -> None:
@@ -252,7 +260,7 @@ def test_expected_links_come_near_what_is_found() -> None:
 
 @pytest.mark.parametrize(("budget", "explored"), [(1, 2), (2, 4), (3, 6), (4, 8), (7, 14)])
 def test_a_quarter_of_any_budget_goes_to_pages_not_visited_twice(budget: int, explored: int) -> None:
-    """What is no whole number of pages is made up for in later cycles."""
+    """Fractions of a page are made up for in later cycles."""
     n = 400  # two pages that gain many links, and enough others to be tried
     shows: list[list[Shown]] = [[{10_000 * p + t if p < 2 else p for _ in "x"} for p in range(n)] for t in range(15)]
     world = tiny_world(shows, site=list(range(n)))
@@ -263,8 +271,8 @@ def test_a_quarter_of_any_budget_goes_to_pages_not_visited_twice(budget: int, ex
     n_new = 0
     for cycle in range(2, 10):
         is_new = crawler.pages.is_new.copy()
-        _, foreseen = policy._foreseen(crawler.pages, Budget(budget), hours_of(world, cycle))
-        first = policy._unexplored(crawler.pages, foreseen, Budget(budget), np.ones(n, bool))
+        _, predicted = policy._predicted(crawler.pages, Budget(budget), hours_of(world, cycle))
+        first = policy._unexplored(crawler.pages, predicted, Budget(budget), np.ones(n, bool))
         assert is_new[first].all()
         n_new += len(first)
         policy.observe(crawler.visit(first).visits)
@@ -288,6 +296,6 @@ def test_a_page_without_links_may_gain_some() -> None:
     assert choice.expected is not None
     assert choice.expected[place] > 0
     assert choice.spread is not None
-    told = choice.spread(np.array([place]), 0.999)
-    assert told.high[0] > 0
-    assert told.any[0] > 1e-4
+    spread = choice.spread(np.array([place]), 0.999)
+    assert spread.high[0] > 0
+    assert spread.any[0] > 1e-4

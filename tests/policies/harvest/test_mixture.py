@@ -15,18 +15,18 @@ def density(rate: float, shares: np.ndarray) -> float:
 
 
 @given(st.integers(0, 30), st.floats(0.05, 50))
-def test_rate_and_shape_are_the_moments_of_the_posterior(came: int, expected: float) -> None:
+def test_rate_and_shape_are_the_moments_of_the_posterior(arrived: int, expected: float) -> None:
     mixture = Mixture()
-    rate, shape = (one[0] for one in mixture.posterior(np.array([float(came)]), np.array([expected])))
+    rate, shape = (each[0] for each in mixture.posterior(np.array([float(arrived)]), np.array([expected])))
 
     def moment(power: int) -> float:
         def weight(log_rate: float) -> float:
             value = np.exp(log_rate)
             likelihood = np.exp(
-                came * (log_rate + np.log(expected))
+                arrived * (log_rate + np.log(expected))
                 - expected * value
-                - max(came, 1e-9) * np.log(max(came, 1e-9))
-                + came
+                - max(arrived, 1e-9) * np.log(max(arrived, 1e-9))
+                + arrived
             )
             return value**power * density(value, mixture.shares) * likelihood * value
 
@@ -39,43 +39,42 @@ def test_rate_and_shape_are_the_moments_of_the_posterior(came: int, expected: fl
 
 def test_the_likelihood_is_that_of_negative_binomial_counts() -> None:
     chance = np.random.default_rng(0)
-    came, mixture = chance.integers(0, 9, 50).astype(float), Mixture()
+    arrived, mixture = chance.integers(0, 9, 50).astype(float), Mixture()
 
     def slow(expected: np.ndarray) -> float:
-        laws = [stats.nbinom(SHAPE, SHAPE / (SHAPE + expected * level)).pmf(came.astype(int)) for level in LEVELS]
+        laws = [stats.nbinom(SHAPE, SHAPE / (SHAPE + expected * level)).pmf(arrived.astype(int)) for level in LEVELS]
         return float(np.log(mixture.shares @ np.array(laws)).sum())
 
-    one, two = chance.uniform(0.1, 5, (2, 50))
-    assert np.isclose(
-        mixture.log_likelihood(came, one) - mixture.log_likelihood(came, two), slow(one) - slow(two)
-    )  # they differ by a constant only
+    first, second = chance.uniform(0.1, 5, (2, 50))
+    fast = mixture.log_likelihood(arrived, first) - mixture.log_likelihood(arrived, second)
+    assert np.isclose(fast, slow(first) - slow(second))  # they differ by a constant only
 
 
 def test_shares_are_learnt_by_expectation_maximisation() -> None:
     chance = np.random.default_rng(1)
     expected = chance.uniform(0.5, 20, 40)
-    came = chance.poisson(expected * chance.choice([0.02, 4.0], 40, p=[0.8, 0.2])).astype(float)
+    arrived = chance.poisson(expected * chance.choice([0.02, 4.0], 40, p=[0.8, 0.2])).astype(float)
     mixture, shares = Mixture(), START.copy()
-    mixture.learn(came, expected)
+    mixture.learn(arrived, expected)
     for _ in range(N_STEPS):
         counts = PSEUDO_PAGES * START
-        for n, due in zip(came, expected, strict=True):
+        for n, due in zip(arrived, expected, strict=True):
             law = shares * [stats.nbinom(SHAPE, SHAPE / (SHAPE + due * level)).pmf(int(n)) for level in LEVELS]
             counts = counts + law / law.sum()
         shares = counts / counts.sum()
     assert np.allclose(mixture.shares, shares)
 
 
-def test_quiet_pages_and_busy_ones_are_told_apart() -> None:
-    """Nine of ten pages never gain a link: a page with a few is not drawn down to them, nor they up to it."""
+def test_quiet_pages_are_distinguished_from_busy_ones() -> None:
+    """Nine of ten pages never gain a link: a page with a few is not pulled down to them, nor they up to it."""
     chance = np.random.default_rng(0)
     is_busy = np.arange(2_000) % 10 == 0
     expected = np.full(2_000, 3.0)
-    came = chance.poisson(np.where(is_busy, 30.0, 0.0)).astype(float)
+    arrived = chance.poisson(np.where(is_busy, 30.0, 0.0)).astype(float)
     mixture = Mixture()
     for _ in range(5):
-        mixture.learn(came, expected)
-    rate, _ = mixture.posterior(came, expected)
+        mixture.learn(arrived, expected)
+    rate, _ = mixture.posterior(arrived, expected)
     assert abs(rate[is_busy].mean() / 10 - 1) < 0.05
     assert rate[~is_busy].mean() < 0.01
     seen_little = mixture.posterior(np.array([0.0, 1.0]), np.array([0.3, 0.3]))[0]
@@ -83,11 +82,11 @@ def test_quiet_pages_and_busy_ones_are_told_apart() -> None:
     assert seen_little[1] > 4.0
 
 
-def test_what_nothing_is_known_of_is_what_is_expected() -> None:
+def test_a_page_without_a_past_has_the_expected_rate() -> None:
     rate, shape = Mixture().posterior(np.zeros(1), np.zeros(1))
     assert abs(rate[0] - 1) < 0.01
     assert 0 < shape[0] < 0.1
     assert Mixture().log_likelihood(np.empty(0), np.empty(0)) == 0
-    nobody = Mixture()
-    nobody.learn(np.empty(0), np.empty(0))
-    assert np.allclose(nobody.shares, START)
+    mixture = Mixture()
+    mixture.learn(np.empty(0), np.empty(0))
+    assert np.allclose(mixture.shares, START)

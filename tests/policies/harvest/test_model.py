@@ -1,4 +1,4 @@
-"""What the model learns from a few pages whose links come and go by a rule."""
+"""What the model learns from a few pages whose links arrive and leave by a rule."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from recrawl.core.times import US_PER_HOUR
-from recrawl.policies.harvest.model import Parts, StockModel
+from recrawl.policies.harvest.model import StockModel
+from recrawl.policies.harvest.parts import Parts
 from recrawl.testing import Shown, tiny_world
 from recrawl.world.crawler import Crawler
 from recrawl.world.recorded import FAILED, NOTHING
@@ -26,11 +27,11 @@ def watched(shows: list[list[Shown]], visits: list[list[int]], **parts: bool) ->
     return model, float(world.time[-1]) / US_PER_HOUR
 
 
-def steady(a_cycle: int, stay: int, n_cycles: int = N_CYCLES) -> list[list[Shown]]:
-    """Two pages gain links that stay for so many cycles; every second link stands on both."""
+def steady(per_cycle: int, stay: int, n_cycles: int = N_CYCLES) -> list[list[Shown]]:
+    """Two pages gain links that stay for `stay` cycles; every second link is on both."""
 
     def shown(page: int, cycle: int) -> set[int]:
-        fresh = range(a_cycle * max(0, cycle - stay + 1), a_cycle * (cycle + 1))
+        fresh = range(per_cycle * max(0, cycle - stay + 1), per_cycle * (cycle + 1))
         return {x if x % 2 else x + 1_000_000 * page for x in fresh}
 
     return [[shown(0, t), shown(1, t)] for t in range(n_cycles)]
@@ -38,7 +39,7 @@ def steady(a_cycle: int, stay: int, n_cycles: int = N_CYCLES) -> list[list[Shown
 
 @pytest.mark.parametrize("visits", [[[0, 1]], [[0], [1]], [[0, 1], [0], [1]], [[0], [], [0], [0, 1]]])
 def test_the_share_of_links_that_a_sibling_shows_does_not_depend_on_when_it_is_visited(visits: list[list[int]]) -> None:
-    model, _ = watched(steady(a_cycle=6, stay=40), visits)
+    model, _ = watched(steady(per_cycle=6, stay=40), visits)
     for page in (0, 1):
         sibling, share = model.pairs().closest(page)
         assert sibling == 1 - page
@@ -46,8 +47,8 @@ def test_the_share_of_links_that_a_sibling_shows_does_not_depend_on_when_it_is_v
 
 
 @pytest.mark.parametrize("visits", [[[0, 1]], [[0, 1], [], []]])
-def test_the_rate_is_that_at_which_links_come_however_seldom_a_page_is_visited(visits: list[list[int]]) -> None:
-    model, _ = watched(steady(a_cycle=4, stay=60), visits)
+def test_the_rate_is_that_at_which_links_arrive_however_seldom_a_page_is_visited(visits: list[list[int]]) -> None:
+    model, _ = watched(steady(per_cycle=4, stay=60), visits)
     assert np.allclose(model.rate(), 4.0, rtol=0.1)
 
 
@@ -55,9 +56,9 @@ def test_a_page_that_fails_is_expected_to_bring_less_unless_failures_are_left_ou
     shows = [[FAILED if t > N_CYCLES - 9 else row[0], row[1]] for t, row in enumerate(steady(4, 60))]
     for failures in (True, False):
         model, now = watched(shows, [[0, 1]], failures=failures)
-        foreseen = model.foresee(np.arange(2), now + 1, 2.0, 100.0)
-        assert (foreseen.answers[0] < 0.5) == failures
-        assert np.array_equal(foreseen.raw, foreseen.worth.stock * foreseen.answers)
+        predicted = model.predict(np.arange(2), now + 1, 2.0, 100.0)
+        assert (predicted.answers[0] < 0.5) == failures
+        assert np.array_equal(predicted.raw, predicted.worth.stock * predicted.answers)
 
 
 def test_parts_that_are_left_out_have_no_effect() -> None:
@@ -67,13 +68,13 @@ def test_parts_that_are_left_out_have_no_effect() -> None:
     assert without.pairs().closest(0) == (-1, 0.0)
     assert not without.streams.followed.any()
     whole, _ = watched(shows, visits)
-    assert (whole.alone.share() > 0).all()
-    assert not watched(shows, visits, alone=False)[0].alone.share().any()
+    assert (whole.unshared.share() > 0).all()
+    assert not watched(shows, visits, alone=False)[0].unshared.share().any()
     assert whole.pairs().closest(0)[0] == 1
     assert whole.streams.followed.any()
 
 
-def test_a_page_seen_once_is_expected_to_live_as_those_of_its_folder() -> None:
+def test_a_page_seen_once_is_expected_to_change_like_those_of_its_folder() -> None:
     busy, quiet = range(1, 11), range(11, 21)  # pages of a site; pages 0 and 21 are seen for the first time at the end
     shows: list[list[Shown]] = [
         [

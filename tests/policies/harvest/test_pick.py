@@ -5,7 +5,7 @@ from recrawl.policies.budget import Cause
 from recrawl.policies.harvest.pick import no_caps, pick
 from recrawl.policies.harvest.siblings import Neighbours
 from recrawl.policies.harvest.streams import HALF_LIVES, N_STREAMS, Streams
-from recrawl.policies.select import Caps
+from recrawl.policies.picking import Caps
 
 NOW = 500.0
 
@@ -25,8 +25,8 @@ class Random:
         self.last = np.where(chance.random(n) < 0.15, np.nan, NOW - chance.gamma(1.0, 9.0, n))
         self.streams = Streams(n, pseudo_links=2.0)
         self.streams.followed = chance.gamma(0.3, 5.0, (n, N_STREAMS))
-        self.alone = np.where(chance.random(n) < 0.5, chance.random(n), 0.0)
-        self.shared = {  # (r, p): the share of what comes on r, and not there alone, that p shows as well
+        self.unshared = np.where(chance.random(n) < 0.5, chance.random(n), 0.0)
+        self.shared = {  # (r, p): the share of r's shared links that p shows
             (r, p): float(chance.random()) for r in range(n) for p in range(n) if r != p and chance.random() < 0.15
         }
 
@@ -38,20 +38,33 @@ class Random:
     def fast(self):
         order = sorted(self.shared, key=lambda pair: (pair[1], pair[0]))
         start = np.append(0, np.cumsum(np.bincount([p for _, p in order], minlength=self.n)))
-        given = np.array([self.shared[pair] for pair in order])
-        showers = Neighbours(start, np.array([r for r, _ in order]), given, given, self.alone)
+        if_shared = np.array([self.shared[pair] for pair in order])
+        pairs = Neighbours(
+            start=start,
+            other=np.array([r for r, _ in order]),
+            share=if_shared,
+            if_shared=if_shared,
+            unshared=self.unshared,
+        )
         counts = [np.bincount(group[self.taken], minlength=self.n) for group in (self.host, self.site)]
         return pick(
             score=self.score,
-            alone=self.alone,
+            unshared=self.unshared,
             first=self.first,
             may=self.may,
             k=self.budget,
-            caps=Caps(self.host, self.per_host, counts[0], self.site, self.per_site, counts[1]),
+            caps=Caps(
+                host=self.host,
+                per_host=self.per_host,
+                of_host=counts[0],
+                site=self.site,
+                per_site=self.per_site,
+                of_site=counts[1],
+            ),
             now=NOW,
             last=self.last,
             streams=self.streams,
-            pairs=showers,
+            pairs=pairs,
         )
 
     def slow(self):
@@ -80,7 +93,7 @@ class Random:
                     waited = NOW - self.last[r]
                     newer = waited if np.isnan(self.last[p]) else min(waited, NOW - self.last[p])
                     left[r] *= 1 - self.shared[r, p] * self.seen(r, newer) / self.seen(r, waited)
-                    factor[r] = self.alone[r] + (1 - self.alone[r]) * left[r]
+                    factor[r] = self.unshared[r] + (1 - self.unshared[r]) * left[r]
         cause = [capped.get(p, Cause.BELOW_CUT) if p not in chosen else Cause.PICKED for p in range(self.n)]
         return chosen, factor, cause
 
@@ -96,22 +109,22 @@ def test_picks_are_those_of_a_greedy_loop(seed: int) -> None:
 
 
 def test_a_page_whose_links_were_all_taken_comes_last() -> None:
-    streams, nobody = Streams(3), np.empty(0, np.int64)
-    showers = Neighbours(
-        np.array([0, 1, 1, 1]), np.array([1]), np.array([1.0]), np.array([1.0]), np.zeros(3)
-    )  # page 0 shows all that comes on page 1
+    whole = np.array([1.0])  # page 0 shows everything that arrives on page 1
+    pairs = Neighbours(
+        start=np.array([0, 1, 1, 1]), other=np.array([1]), share=whole, if_shared=whole, unshared=np.zeros(3)
+    )
     score, last = np.array([9.0, 8.0, 1.0]), np.full(3, NOW - 5.0)
     chosen, factor, cause = pick(
         score=score,
-        alone=np.zeros(3),
-        first=nobody,
+        unshared=np.zeros(3),
+        first=np.empty(0, np.int64),
         may=np.ones(3, bool),
         k=2,
         caps=no_caps(3),
         now=NOW,
         last=last,
-        streams=streams,
-        pairs=showers,
+        streams=Streams(3),
+        pairs=pairs,
     )
     assert chosen.tolist() == [0, 2]
     assert factor.tolist() == [1.0, 0.0, 1.0]
@@ -119,11 +132,14 @@ def test_a_page_whose_links_were_all_taken_comes_last() -> None:
 
 
 def test_pages_that_are_worth_the_same_are_picked_in_their_order() -> None:
-    none = Neighbours(np.zeros(6, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0), np.zeros(5))
+    empty = np.empty(0)
+    none = Neighbours(
+        start=np.zeros(6, np.int64), other=empty.astype(np.int64), share=empty, if_shared=empty, unshared=np.zeros(5)
+    )
     score, every, last = np.array([1.0, 2.0, 1.0, 2.0, 1.0]), np.ones(5, bool), np.full(5, NOW)
     chosen, _, _ = pick(
         score=score,
-        alone=np.zeros(5),
+        unshared=np.zeros(5),
         first=np.array([4]),
         may=every,
         k=9,

@@ -11,7 +11,7 @@ MONDAY = 2_600 * HOURS  # hours since 1970; the week of the clock begins where t
 def uneven(seed: int = 0) -> Rhythm:
     rhythm = Rhythm(pseudo_links=5.0)
     chance = np.random.default_rng(seed)
-    rhythm.came, rhythm.due = chance.gamma(0.5, 50.0, HOURS), chance.gamma(5.0, 5.0, HOURS)
+    rhythm.arrivals, rhythm.due = chance.gamma(0.5, 50.0, HOURS), chance.gamma(5.0, 5.0, HOURS)
     rhythm.refit()
     return rhythm
 
@@ -37,11 +37,11 @@ def test_the_clock_is_the_integral_of_its_speed() -> None:
         assert np.isclose(rhythm.at(end) - rhythm.at(start), speed)
 
 
-def test_a_time_that_nobody_knows_has_no_place_on_the_clock() -> None:
+def test_an_unknown_time_has_no_place_on_the_clock() -> None:
     assert np.isnan(uneven().at(np.array([np.nan, 3.0]))).tolist() == [True, False]
 
 
-def test_hours_in_which_links_come_run_faster_and_all_others_slower() -> None:
+def test_hours_in_which_links_arrive_run_faster_and_all_others_slower() -> None:
     rhythm = Rhythm(pseudo_links=10.0)
     for hour in range(MONDAY, MONDAY + 4 * HOURS):
         is_busy = 9 <= hour % 24 < 12
@@ -56,43 +56,43 @@ def test_an_hour_of_the_week_is_as_busy_as_that_hour_and_that_day_until_it_shows
     rhythm = Rhythm(pseudo_links=20.0)
     chance = np.random.default_rng(0)
     rhythm.due = np.full(HOURS, 30.0)
-    rhythm.came = chance.poisson(30.0, HOURS).astype(float)
-    rhythm.came[24:48] *= 2.0  # a busy day
-    rhythm.came[9::24] *= 3.0  # a busy hour of all days
-    rhythm.came[5 * 24 + 9] = 0.0  # but of one
+    rhythm.arrivals = chance.poisson(30.0, HOURS).astype(float)
+    rhythm.arrivals[24:48] *= 2.0  # a busy day
+    rhythm.arrivals[9::24] *= 3.0  # a busy hour of all days
+    rhythm.arrivals[5 * 24 + 9] = 0.0  # but of one
     rhythm.refit()
-    due = 30.0 * rhythm.came.sum() / rhythm.due.sum()
-    hour = [(sum(rhythm.came[h::24]) + 20) / (7 * due + 20) for h in range(24)]
-    day = [(sum(rhythm.came[24 * d : 24 * d + 24]) + 20) / (sum(hour) * due + 20) for d in range(7)]
-    speed = [(rhythm.came[i] + 20) / (due + 20 / (day[i // 24] * hour[i % 24])) for i in range(HOURS)]
+    due = 30.0 * rhythm.arrivals.sum() / rhythm.due.sum()
+    hour = [(sum(rhythm.arrivals[h::24]) + 20) / (7 * due + 20) for h in range(24)]
+    day = [(sum(rhythm.arrivals[24 * d : 24 * d + 24]) + 20) / (sum(hour) * due + 20) for d in range(7)]
+    speed = [(rhythm.arrivals[i] + 20) / (due + 20 / (day[i // 24] * hour[i % 24])) for i in range(HOURS)]
     assert np.allclose(rhythm.speed, np.array(speed) / np.mean(speed))
     assert rhythm.speed[24 + 9] == rhythm.speed.max()
     assert rhythm.speed[5 * 24 + 9] < 0.5 * rhythm.speed[4 * 24 + 9]
 
 
-def test_what_came_in_a_long_time_tells_nothing_about_the_hour() -> None:
+def test_links_of_a_long_time_say_nothing_about_the_hour() -> None:
     rhythm = Rhythm()
     rhythm.learn(np.array([0.0, 20.0, 25.0]), 20.0, np.array([9.0, 9.0, 9.0]), np.ones(3))
-    assert rhythm.came.sum() == 0
+    assert rhythm.arrivals.sum() == 0
 
 
 @given(st.floats(0, 1e5), st.lists(st.tuples(st.floats(0.01, 12), st.integers(0, 50), st.floats(0, 9)), min_size=1))
-def test_every_link_is_shared_out_to_the_hours_in_which_it_may_have_come(
+def test_every_link_is_divided_among_the_hours_in_which_it_may_have_arrived(
     now: float, visits: list[tuple[float, int, float]]
 ) -> None:
     gap, n_links, rate = (np.array(column, np.float64) for column in zip(*visits, strict=True))
     speed = uneven(1).speed
-    came, due = np.zeros(HOURS), np.zeros(HOURS)
-    _spread(now - gap, now, n_links, rate, speed, came, due)
-    assert np.isclose(came.sum(), n_links.sum())
+    arrivals, due = np.zeros(HOURS), np.zeros(HOURS)
+    _spread(now - gap, now, n_links, rate, speed, arrivals, due)
+    assert np.isclose(arrivals.sum(), n_links.sum())
     assert np.isclose(due.sum(), rate @ gap, atol=1e-6)
     touched = {int(h) % HOURS for h in range(int(np.floor(now - gap.max())), int(np.ceil(now + 1e-6)))}
-    assert set(np.flatnonzero(came)) <= touched
+    assert set(np.flatnonzero(arrivals)) <= touched
 
 
-def test_links_are_shared_out_by_speed_and_time() -> None:
-    speed, came, due = np.ones(HOURS), np.zeros(HOURS), np.zeros(HOURS)
+def test_links_are_divided_by_speed_and_time() -> None:
+    speed, arrivals, due = np.ones(HOURS), np.zeros(HOURS), np.zeros(HOURS)
     speed[3] = 3.0
-    _spread(np.array([2.5]), 4.0, np.array([7.0]), np.array([2.0]), speed, came, due)
-    assert np.allclose(came[[2, 3]], [1.0, 6.0])  # half an hour at speed 1, an hour at speed 3
+    _spread(np.array([2.5]), 4.0, np.array([7.0]), np.array([2.0]), speed, arrivals, due)
+    assert np.allclose(arrivals[[2, 3]], [1.0, 6.0])  # half an hour at speed 1, an hour at speed 3
     assert np.allclose(due[[2, 3]], [1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Which links came on a page, and which siblings show them, beside dictionaries and sets."""
+"""Which links arrived on a page, and which siblings show them, beside dictionaries and sets."""
 
 from collections import defaultdict
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from recrawl.core.arrays import LinkLists
 from recrawl.policies.harvest import siblings as siblings_module
-from recrawl.policies.harvest.siblings import MOST, PAST, Neighbours, Siblings
+from recrawl.policies.harvest.siblings import MOST_PAIRS, PAST, Neighbours, Siblings
 from recrawl.policies.harvest.sightings import Sightings
 
 N = 24
@@ -15,7 +15,7 @@ SITE = np.repeat([0, 1, 2], [12, 8, 4])
 
 def lists(sets: list[set[int]]) -> LinkLists:
     start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    return LinkLists(start, np.array([link for one in sets for link in sorted(one)], np.int32))
+    return LinkLists(start, np.array([link for links in sets for link in sorted(links)], np.int32))
 
 
 class Slow:
@@ -27,23 +27,23 @@ class Slow:
         self.last: dict[int, float] = {}
 
     def visit(self, seen: dict[int, set[int]], hours: float) -> tuple[dict[int, set[int]], dict[tuple[int, int], int]]:
-        """What came on each page, and how many of these links each page of its site showed as well."""
-        came = {
+        """What arrived on each page, and how many of these links each page of its site showed as well."""
+        arrived = {
             p: {x for x in shown if x not in self.first or (p in self.last and self.first[x] > self.last[p])}
             for p, shown in seen.items()
         }
-        for p in sorted(came):
-            for link in came[p]:
+        for p in sorted(arrived):
+            for link in arrived[p]:
                 self.showers[link].append(p)
                 self.first.setdefault(link, hours)
             self.last[p] = hours
         shared: dict[tuple[int, int], int] = defaultdict(int)
-        for p in came:
-            for link in came[p]:
-                for q in self.showers[link][-MOST:]:
+        for p in arrived:
+            for link in arrived[p]:
+                for q in self.showers[link][-MOST_PAIRS:]:
                     if q != p and SITE[q] == SITE[p]:
                         shared[p, q] += 1
-        return came, shared
+        return arrived, shared
 
 
 def random_visits(seed: int, n_cycles: int = 80):
@@ -59,33 +59,35 @@ def random_visits(seed: int, n_cycles: int = 80):
         yield float(cycle), page, answered, [shown[int(p)] if a else set() for p, a in zip(page, answered, strict=True)]
 
 
-def test_what_came_and_who_shares_it_agree_with_dictionaries() -> None:
+def test_what_arrived_and_which_pages_share_it_agree_with_dictionaries() -> None:
     sightings, slow = Sightings(), Slow()
     n_shared = 0
     for hours, page, answered, shown in random_visits(0):
         since = np.array([slow.last.get(int(p), np.inf) for p in page])
-        came = sightings.came(page, answered, since, lists(shown), hours)
+        arrivals = sightings.arrivals(page, answered, since, lists(shown), hours)
         seen = {int(p): shown[i] for i, p in enumerate(page) if answered[i]}
-        slow_came, slow_shared = slow.visit(seen, hours)
-        assert [set(came[i].tolist()) for i in range(len(page))] == [slow_came.get(int(p), set()) for p in page]
-        keys, times = sightings.shared(page, came, np.ones(len(page)), SITE)
-        found = {divmod(int(key), N): float(n) for key, n in zip(keys, times, strict=True)}
-        assert found == slow_shared
+        slow_arrivals, slow_shared = slow.visit(seen, hours)
+        assert [set(arrivals[i].tolist()) for i in range(len(page))] == [slow_arrivals.get(int(p), set()) for p in page]
+        keys, times = sightings.shared(page, arrivals, np.ones(len(page)), SITE)
+        shared = {divmod(int(key), N): float(n) for key, n in zip(keys, times, strict=True)}
+        assert shared == slow_shared
         assert (np.diff(keys) > 0).all()
         weight = np.where(page % 3 == 0, 0.0, 0.1 * page)  # visits that do not count, and those that count for more
         of = dict(zip(page.tolist(), weight.tolist(), strict=True))
-        keys, sums = sightings.shared(page, came, weight, SITE)
+        keys, sums = sightings.shared(page, arrivals, weight, SITE)
         weighed = {pair: n * of[pair[0]] for pair, n in slow_shared.items() if of[pair[0]]}
         assert {divmod(int(key), N) for key in keys} == weighed.keys()
         assert np.allclose(sums, [weighed[divmod(int(key), N)] for key in keys])
-        alone = [
+        unshared = [
             sum(
-                all(q == p or SITE[q] != SITE[p] for q in slow.showers[x][-MOST:]) for x in slow_came.get(int(p), set())
+                all(q == p or SITE[q] != SITE[p] for q in slow.showers[x][-MOST_PAIRS:])
+                for x in slow_arrivals.get(int(p), set())
             )
             for p in page
         ]
-        assert sightings.unshared(page, came.links, came.start[:-1], came.sizes, SITE).tolist() == alone
-        n_shared = max(n_shared, len(found))
+        n_unshared = sightings.unshared(page, arrivals.links, arrivals.start[:-1], arrivals.sizes, SITE)
+        assert n_unshared.tolist() == unshared
+        n_shared = max(n_shared, len(shared))
     assert n_shared > 50
     assert len(sightings.first) > 1024
     assert len(sightings._before) > 1024
@@ -96,98 +98,98 @@ def test_what_the_first_crawl_showed_is_not_new() -> None:
     sightings = Sightings()
     sightings.all_known(lists([{1, 2}, {2, 5_000}]), 10.0)
     both, yes = np.arange(2), np.ones(2, bool)
-    came = sightings.came(both, yes, np.array([10.0, np.inf]), lists([{1, 2, 3}, {3, 4, 5_000}]), 11.0)
-    assert [came[0].tolist(), came[1].tolist()] == [[3], [3, 4]]
-    came = sightings.came(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), 12.0)
-    assert [came[0].tolist(), came[1].tolist()] == [[3, 4], []]
+    arrivals = sightings.arrivals(both, yes, np.array([10.0, np.inf]), lists([{1, 2, 3}, {3, 4, 5_000}]), 11.0)
+    assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3], [3, 4]]
+    arrivals = sightings.arrivals(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), 12.0)
+    assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3, 4], []]
 
 
 def test_only_the_latest_showers_of_a_link_are_named_the_first_pages_first() -> None:
-    sightings, n = Sightings(), MOST + 10
+    sightings, n = Sightings(), MOST_PAIRS + 10
     page = np.arange(n)
-    came = sightings.came(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
-    keys, times = sightings.shared(page, came, np.ones(n), np.zeros(n, np.int64))
-    one, other = np.divmod(keys, n)
+    arrivals = sightings.arrivals(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
+    keys, times = sightings.shared(page, arrivals, np.ones(n), np.zeros(n, np.int64))
+    first, other = np.divmod(keys, n)
     assert len(keys) > 1024  # the table has grown
     assert (times == 1).all()
-    assert set(other.tolist()) == set(range(MOST))
-    assert np.bincount(one).tolist() == [MOST - 1] * MOST + [MOST] * 10
+    assert set(other.tolist()) == set(range(MOST_PAIRS))
+    assert np.bincount(first).tolist() == [MOST_PAIRS - 1] * MOST_PAIRS + [MOST_PAIRS] * 10
 
 
-def summed(n_pages: int, one, other, links) -> tuple[np.ndarray, np.ndarray]:
+def summed(n_pages: int, page, other, links) -> tuple[np.ndarray, np.ndarray]:
     """The key of every pair once, and its links."""
-    keys, place = np.unique(one * n_pages + other, return_inverse=True)
+    keys, place = np.unique(page * n_pages + other, return_inverse=True)
     return keys, np.bincount(place, links)
 
 
 class SlowSiblings:
-    """Hits and chances by pair, in dictionaries."""
+    """Hits and trials by pair, in dictionaries."""
 
     def __init__(self, per_visit: float) -> None:
         self.per_visit = per_visit
         self.hits: dict[tuple[int, int], float] = {}
-        self.chances: dict[tuple[int, int], float] = {}
-        self.n_came: dict[int, float] = defaultdict(float)
+        self.trials: dict[tuple[int, int], float] = {}
+        self.n_arrived: dict[int, float] = defaultdict(float)
         self.fading: dict[int, float] = defaultdict(lambda: 1.0)
 
-    def visit(self, n_came: dict[int, int], shared: dict[tuple[int, int], int], chance, kept: dict[int, float]) -> None:
+    def visit(
+        self, n_arrived: dict[int, int], shared: dict[tuple[int, int], int], visible, kept: dict[int, float]
+    ) -> None:
         for p, q in shared:
             if (p, q) not in self.hits:
-                self.hits[p, q], self.chances[p, q] = 0.0, PAST * self.n_came[p]
-        for p in n_came:
+                self.hits[p, q], self.trials[p, q] = 0.0, PAST * self.n_arrived[p]
+        for p in n_arrived:
             self.fading[p] *= kept[p]
         for p, q in self.hits:
-            if n_came.get(p, 0):
+            if n_arrived.get(p, 0):
                 self.hits[p, q] *= self.fading[p]
-                more = min(n_came[p], self.per_visit) * chance(p, q)
-                self.chances[p, q] = self.chances[p, q] * self.fading[p] + more
-        for p, n in n_came.items():
+                more = min(n_arrived[p], self.per_visit) * visible(p, q)
+                self.trials[p, q] = self.trials[p, q] * self.fading[p] + more
+        for p, n in n_arrived.items():
             self.fading[p] = 1.0 if n else self.fading[p]
-            self.n_came[p] = self.n_came[p] * kept[p] + min(n, self.per_visit)
+            self.n_arrived[p] = self.n_arrived[p] * kept[p] + min(n, self.per_visit)
         for (p, q), n in shared.items():
-            self.hits[p, q] += n * min(1.0, self.per_visit / n_came[p])
-            self.chances[p, q] = max(self.chances[p, q], self.hits[p, q])
+            self.hits[p, q] += n * min(1.0, self.per_visit / n_arrived[p])
+            self.trials[p, q] = max(self.trials[p, q], self.hits[p, q])
 
     def share(self, p: int, q: int, alpha: float) -> float:
         prior = min(0.05, 2 / (SITE[p] == SITE).sum())
-        return min((self.hits[p, q] + alpha * prior) / (self.chances[p, q] + alpha), 0.999)
+        return min((self.hits[p, q] + alpha * prior) / (self.trials[p, q] + alpha), 0.999)
 
 
-def chance_of(p: int, q: int) -> float:
+def visible_share(p: int, q: int) -> float:
     return (3 * p + 5 * q) % 7 / 6
 
 
-def test_hits_and_chances_agree_with_dictionaries() -> None:
+def test_hits_and_trials_agree_with_dictionaries() -> None:
     siblings, slow, chance = Siblings(SITE, per_visit=4.0), SlowSiblings(4.0), np.random.default_rng(1)
     for _ in range(60):
         page = np.flatnonzero(chance.random(N) < 0.4)
-        n_came, kept = chance.integers(0, 8, len(page)), chance.uniform(0.8, 1.0, len(page))
+        n_arrived, kept = chance.integers(0, 8, len(page)), chance.uniform(0.8, 1.0, len(page))
         shared = {
             (int(p), int(q)): int(chance.integers(1, n + 1))
-            for p, n in zip(page, n_came, strict=True)
+            for p, n in zip(page, n_arrived, strict=True)
             for q in np.flatnonzero(SITE[p] == SITE)
             if n and q != p and chance.random() < 0.1
         }
-        pairs = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
-        weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_came, 1)), strict=True))
-        keys, links = summed(N, pairs[:, 0], pairs[:, 1], np.array([weight[p] for p in pairs[:, 0].tolist()]))
+        repeated = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
+        weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_arrived, 1)), strict=True))
+        keys, links = summed(N, repeated[:, 0], repeated[:, 1], np.array([weight[p] for p in repeated[:, 0].tolist()]))
         siblings.add_new(keys)
-        place, other, at = siblings.of_visits(page, n_came)
-        given = np.array([chance_of(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
-        siblings.learn(page, n_came, at, place, given, kept)
+        place, other, at = siblings.of_visits(page, n_arrived)
+        visible = np.array([visible_share(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
+        siblings.learn(page, n_arrived, at, place, visible, kept)
         siblings.hit(keys, links)
-        slow.visit(
-            dict(zip(page.tolist(), n_came.tolist(), strict=True)), shared, chance_of,
-            dict(zip(page.tolist(), kept.tolist(), strict=True)),
-        )  # fmt: skip
+        by_page, kept_by_page = (dict(zip(page.tolist(), each.tolist(), strict=True)) for each in (n_arrived, kept))
+        slow.visit(by_page, shared, visible_share, kept_by_page)
         assert siblings.size == len(slow.hits)
-    found = siblings.neighbours(np.zeros(siblings.n_pages))
-    told = {
-        (p, int(found.other[at])): found.share[at] for p in range(N) for at in range(found.start[p], found.start[p + 1])
+    pairs = siblings.neighbours(np.zeros(siblings.n_pages))
+    shares = {
+        (p, int(pairs.other[at])): pairs.share[at] for p in range(N) for at in range(pairs.start[p], pairs.start[p + 1])
     }
-    assert told.keys() == slow.hits.keys()
-    assert len(told) > 100
-    assert all(np.isclose(share, slow.share(*pair, 5.0)) for pair, share in told.items())
+    assert shares.keys() == slow.hits.keys()
+    assert len(shares) > 100
+    assert all(np.isclose(share, slow.share(*pair, 5.0)) for pair, share in shares.items())
 
 
 def dense(pairs: Neighbours, n: int) -> np.ndarray:
@@ -202,11 +204,11 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
     chance = np.random.default_rng(0)
     seen: set[tuple[int, int]] = set()
     for _ in range(30):
-        one, other = chance.integers(0, n, (2, 100))
-        keys, links = summed(n, one, other, chance.random(100))
+        page, other = chance.integers(0, n, (2, 100))
+        keys, links = summed(n, page, other, chance.random(100))
         siblings.add_new(keys)
         siblings.hit(keys, links)
-        seen |= set(zip(one.tolist(), other.tolist(), strict=True))
+        seen |= set(zip(page.tolist(), other.tolist(), strict=True))
         plain, turned = (
             dense(siblings.neighbours(np.zeros(n)), n),
             dense(siblings.neighbours(np.zeros(n), is_reversed=True), n),
@@ -219,11 +221,10 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
 
 def test_a_share_worked_out_by_hand() -> None:
     siblings = Siblings(np.zeros(3, np.int64), pseudo_links=5.0, share=0.05, per_visit=10.0)
-    page, one, other = np.array([0]), np.zeros(4, np.int64), np.ones(4, np.int64)
-    siblings.learn(
-        page, np.array([6]), *(np.empty(0, np.int64),) * 2, np.empty(0), np.ones(1)
-    )  # six that nobody shared
-    keys, links = summed(3, one, other, np.ones(4))
+    page, first, other = np.array([0]), np.zeros(4, np.int64), np.ones(4, np.int64)
+    none = np.empty(0, np.int64)
+    siblings.learn(page, np.array([6]), none, none, np.empty(0), np.ones(1))  # six that no page shared
+    keys, links = summed(3, first, other, np.ones(4))
     siblings.add_new(keys)
     place, _, at = siblings.of_visits(page, np.array([8]))
     siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
@@ -244,8 +245,8 @@ def test_pairs_that_are_known_take_no_more_room() -> None:
     assert np.array_equal(dense(siblings.neighbours(np.zeros(30)), 30), before)
 
 
-def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_two_refits(monkeypatch) -> None:
-    monkeypatch.setattr(siblings_module, "MOST", 10)
+def test_only_the_strongest_pairs_of_each_page_stay_however_many_are_added_between_two_refits(monkeypatch) -> None:
+    monkeypatch.setattr(siblings_module, "MOST_PAIRS", 10)
     n = 100
     siblings, chance = Siblings(np.zeros(n, np.int64)), np.random.default_rng(0)
     strong = np.arange(n) * n + (np.arange(n) + 1) % n  # each page with the one after it
@@ -263,15 +264,15 @@ def test_only_the_strongest_pairs_of_each_page_stay_however_many_come_between_tw
     assert all(pairs.closest(p)[0] == (p + 1) % n for p in range(n))
 
 
-def test_pairs_fade_with_time_however_seldom_links_come() -> None:
+def test_pairs_fade_with_time_however_seldom_links_arrive() -> None:
     left = []
     for every in (1, 30):
         siblings = Siblings(np.zeros(2, np.int64))
         siblings.add_new(np.array([1]))
         siblings.hit(np.array([1]), np.array([8.0]))
         for day in range(1, 361):
-            n_came = np.array([int(day % every == 0)])
-            place, _, at = siblings.of_visits(np.array([0]), n_came)
-            siblings.learn(np.array([0]), n_came, at, place, np.zeros(len(at)), np.array([0.5 ** (1 / 60)]))
+            n_arrived = np.array([int(day % every == 0)])
+            place, _, at = siblings.of_visits(np.array([0]), n_arrived)
+            siblings.learn(np.array([0]), n_arrived, at, place, np.zeros(len(at)), np.array([0.5 ** (1 / 60)]))
         left.append(float(siblings.hits.max()))
     assert np.allclose(left, 8 / 2**6)

@@ -11,17 +11,17 @@ from recrawl.policies.harvest.streams import HALF_LIVES, HAZARDS, N_STREAMS, Str
 
 @given(st.floats(1e-6, 1e4))
 def test_the_hours_seen_are_the_integral_of_survival(waited: float) -> None:
-    for one, hazard in zip(np.eye(N_STREAMS), HAZARDS, strict=True):
+    for weights, hazard in zip(np.eye(N_STREAMS), HAZARDS, strict=True):
         longest = min(waited, 50 / hazard) if hazard else waited  # beyond, nothing is left
         integral = quad(lambda t, hazard=hazard: np.exp(-hazard * t), 0, longest)[0]
-        assert np.isclose(seen_one(one, HAZARDS, waited), integral, rtol=1e-6)
+        assert np.isclose(seen_one(weights, HAZARDS, waited), integral, rtol=1e-6)
 
 
 def test_the_hours_seen_of_a_page_are_weighed_by_its_streams() -> None:
     streams = Streams(2)
     streams.followed[1] = np.arange(N_STREAMS)
     weights = streams.weights(np.array([1]))[0]
-    expected = sum(w * seen_one(one, HAZARDS, 7.0) for w, one in zip(weights, np.eye(N_STREAMS), strict=True))
+    expected = sum(w * seen_one(each, HAZARDS, 7.0) for w, each in zip(weights, np.eye(N_STREAMS), strict=True))
     assert np.isclose(streams.seen(np.array([1]), np.array([7.0]))[0], expected)
 
 
@@ -36,19 +36,19 @@ def test_half_of_the_links_are_gone_when_survival_is_a_half(raw: list[float]) ->
         assert np.isclose(gone, root, rtol=1e-6)
 
 
-def slow_told(weights: list[float], waited: float, n: int, stayed: int, gap: float, most: float) -> list[float]:
-    """How many links of each stream came, given that n were seen at the last visit and some of these stayed."""
+def slow_followed(weights: list[float], waited: float, n: int, stayed: int, gap: float, most: float) -> list[float]:
+    """How many links of each stream arrived, given that n were seen at the last visit and some of these stayed."""
     if n == 0:
         return [0.0] * N_STREAMS
     seen = [(1 - np.exp(-h * gap)) / h if h else gap for h in HAZARDS]
     stay = [np.exp(-h * waited) for h in HAZARDS]
     of_stayed = [w * s * e for w, s, e in zip(weights, seen, stay, strict=True)]
     of_left = [w * s * (1 - e) for w, s, e in zip(weights, seen, stay, strict=True)]
-    told = []
+    followed = []
     for j in range(N_STREAMS):
         links = stayed * of_stayed[j] / sum(of_stayed) + (n - stayed) * of_left[j] / sum(of_left)
-        told.append(links * min(1.0, most / n) * gap / seen[j])
-    return told
+        followed.append(links * min(1.0, most / n) * gap / seen[j])
+    return followed
 
 
 def test_learning_agrees_with_a_plain_loop() -> None:
@@ -58,17 +58,17 @@ def test_learning_agrees_with_a_plain_loop() -> None:
     for cycle in range(30):
         page = np.flatnonzero(chance.random(6) < 0.6)
         waited, gap = chance.gamma(1.0, 20.0, len(page)) + 0.1, chance.gamma(1.0, 20.0, len(page)) + 0.1
-        came, before = chance.poisson(3.0, len(page)).astype(float), chance.poisson(3.0, len(page))
+        arrived, before = chance.poisson(3.0, len(page)).astype(float), chance.poisson(3.0, len(page))
         stayed, kept = chance.binomial(before, 0.6), chance.uniform(0.7, 1.0, len(page))
         for i, p in enumerate(page):
             weights = (followed[p] + 7.0 * streams.shares) / (followed[p].sum() + 7.0)
-            told = slow_told(weights.tolist(), waited[i], before[i], stayed[i], gap[i], 4.0)
-            arrivals[p] = arrivals[p] * kept[i] + came[i]
+            more = slow_followed(weights.tolist(), waited[i], before[i], stayed[i], gap[i], 4.0)
+            arrivals[p] = arrivals[p] * kept[i] + arrived[i]
             for j, hazard in enumerate(HAZARDS):
                 hours = (1 - np.exp(-hazard * waited[i])) / hazard if hazard else waited[i]
                 exposure[p, j] = exposure[p, j] * kept[i] + hours
-                followed[p, j] = followed[p, j] * kept[i] + told[j]
-        streams.learn(page, waited, came, before, stayed, gap, kept)
+                followed[p, j] = followed[p, j] * kept[i] + more[j]
+        streams.learn(page, waited, arrived, before, stayed, gap, kept)
         if cycle % 7 == 6:
             streams.refit()
             own = [sum(followed[p, j] for p in range(6)) + 5.0 / N_STREAMS for j in range(N_STREAMS)]
@@ -91,7 +91,7 @@ def survival(hours: np.ndarray) -> np.ndarray:
 
 
 def lived(chance: np.random.Generator, n_visits: int) -> Iterator[tuple[float, int, int, int, float]]:
-    """Visits of a page whose links come by chance: hours waited, came, before, stayed, hours waited before."""
+    """Visits to a page whose links arrive at random: hours waited, arrived, before, stayed, hours waited before."""
     cohort, gap_before = np.empty(0), 0.0
     for _ in range(n_visits):
         waited = chance.uniform(1.0, 24.0)
@@ -108,19 +108,18 @@ def test_survival_and_rate_come_near_the_truth_although_links_leave_unseen() -> 
     streams = Streams(n_pages)
     pages = [list(lived(np.random.default_rng(p), n_visits)) for p in range(n_pages)]
     for visit in range(n_visits):
-        waited, came, before, stayed, gap = (
+        waited, arrived, before, stayed, gap = (
             np.array(column) for column in zip(*(p[visit] for p in pages), strict=True)
         )
         kept = np.full(n_pages, 0.97)
-        streams.learn(np.arange(n_pages), waited, came.astype(float), before, stayed, gap, kept)
+        streams.learn(np.arange(n_pages), waited, arrived.astype(float), before, stayed, gap, kept)
         if visit % 10 == 9:
             streams.refit()
     seen = sum(visit[1] for p in pages for visit in p) / sum(visit[0] for p in pages for visit in p)
-    assert seen < 0.65 * RATE  # what an observer counts who does not think of links that left
+    assert seen < 0.65 * RATE  # the count of an observer who ignores links that left
     weights = streams.weights(np.arange(n_pages)).mean(axis=0)
     hours = np.array([4.0, 8.0, 16.0, 24.0])
     learnt = np.exp(-np.outer(hours, HAZARDS)) @ weights
-    print(learnt, survival(hours), streams.arrivals.sum() / streams.exposures().sum(), seen)
     assert np.allclose(learnt, survival(hours), atol=0.06)
     rate = streams.arrivals.sum() / streams.exposures().sum()
     assert abs(rate / RATE - 1) < 0.15

@@ -58,9 +58,17 @@ class _Dual(NamedTuple):
 def _room(n):  # type: ignore[no-untyped-def]
     """Room for a problem of n examples; the padding may neither rise nor fall."""
     n = (n + _LANES - 1) // _LANES * _LANES
-    kernel, diagonal, floor, ceiling = np.zeros((n, n), np.float32), np.zeros(n), np.zeros(n), np.zeros(n)
-    rise, fall = np.full(n, -np.inf), np.full(n, np.inf)
-    return _Dual(kernel, diagonal, floor, ceiling, np.zeros(n), np.zeros(n), rise, fall, np.zeros(n))
+    return _Dual(
+        kernel=np.zeros((n, n), np.float32),
+        diagonal=np.zeros(n),
+        floor=np.zeros(n),
+        ceiling=np.zeros(n),
+        beta=np.zeros(n),
+        pull=np.zeros(n),
+        rise=np.full(n, -np.inf),
+        fall=np.full(n, np.inf),
+        score=np.zeros(n),
+    )
 
 
 class _Examples(NamedTuple):

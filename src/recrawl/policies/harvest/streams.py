@@ -62,9 +62,9 @@ class Streams:
     ) -> None:
         """Add visits to pages that were seen before.
 
-        waited: hours since the page was last seen; n_arrived: links that arrived since. n_before: links that had arrived at the visit
-        before, gap_before hours after the one before that; n_stayed: those of them that are still there. kept: the share of the
-        page's past that still counts.
+        waited: hours since the page was last seen; n_arrived: links that arrived since. n_before: links that had arrived at the
+        visit before, gap_before hours after the one before that; n_stayed: those of them that are still there. kept: the share of
+        the page's past that still counts.
         """
         visits = (page, waited, n_arrived, n_before, n_stayed, gap_before, kept)
         known = (HAZARDS, self.pseudo_links * self.shares, self.per_visit, self.arrivals, self.exposure, self.followed)

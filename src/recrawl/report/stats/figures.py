@@ -218,7 +218,7 @@ def extreme_figure(statistics: LinkStatistics, links: Links) -> Figure:
     """The most extreme pages over time (LBLA Fig. 6)."""
     known = sorted({row.round for row in statistics.round_counts})
     by_day = len(known) > MAX_DRAWN_ROUNDS
-    unit = "most in a round of the day" if by_day else "in the round"
+    unit = "daily maximum" if by_day else "per round"
     figure = blank_figure(
         f"New {links} links of these pages over time", ROUND_END, f"new {links} links, {unit}", height=460
     )
