@@ -12,7 +12,7 @@ from scipy import sparse
 from recrawl.world.contents import Contents
 
 Text = Mapping[str, int]
-Texts = Sequence[Sequence[Text | None]]  # [page][round]; None: nobody looked
+Texts = Sequence[Sequence[Text | None]]  # [page][round]; None: not visited
 
 
 def made_contents(texts: Texts) -> Contents:

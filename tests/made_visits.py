@@ -24,17 +24,17 @@ NO_LINKS = np.empty(0, np.int32)
 
 
 def hours(n: float) -> datetime:
-    """So many hours after the start."""
+    """That many hours after the start."""
     return START + timedelta(hours=n)
 
 
 def days(n: float) -> datetime:
-    """So many days after the start."""
+    """That many days after the start."""
     return START + timedelta(days=n)
 
 
 def unseen(n: int, n_hosts: int = 1) -> Pages:
-    """Pages that nobody has visited, spread over hosts that are sites of their own."""
+    """Pages that were never visited, spread over hosts that are sites of their own."""
     host = np.arange(n) % n_hosts
     return Pages.unseen(host, host.copy())
 
@@ -77,7 +77,7 @@ def made_visits(
 
 
 class Stage:
-    """A policy with its pages: what it observes they are told as well."""
+    """A policy with its pages, which note what it observes."""
 
     def __init__(self, policy: Policy, pages: Pages) -> None:
         self.policy, self.pages = policy, pages

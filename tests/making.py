@@ -23,7 +23,7 @@ RECRAWL = [sys.executable, "-m", "recrawl.cli"]
 
 
 def http(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
-    """A stored HTTP response; ``content_type`` stands for Content-Type."""
+    """A stored HTTP response; ``content_type`` is Content-Type."""
     headers = {"content_type": "text/html; charset=utf-8", **headers}
     lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items() if value)]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -38,7 +38,7 @@ def record(
     version: str = "1.0",
     **headers: str,
 ) -> bytes:
-    """One WARC record, with any length that it is told to declare."""
+    """One WARC record, declaring its length, or any other."""
     headers = {
         "Content-Type": "application/http; msgtype=response",
         **{k.replace("_", "-"): v for k, v in headers.items()},
@@ -111,7 +111,7 @@ def links(history: History) -> dict[str, list[str] | None]:
 
 
 def story(history: History) -> dict[str, Any]:
-    """All that can be asked of a history, in a form that can be compared."""
+    """All that a history says, in a form that can be compared."""
     timeline, new = history.timeline, history.novelty
     shown = [
         None if s < 0 else tuple(timeline.sets.links[timeline.sets.start[s] : timeline.sets.start[s + 1]].tolist())

@@ -82,7 +82,7 @@ def test_objects_and_names_of_policies_are_the_same_to_a_plan() -> None:
 def test_an_option_that_does_not_exist_is_named_with_the_nearest() -> None:
     with (
         tiny_history() as history,
-        pytest.raises(BadOption, match="No option named 'per_hosts'. Did you mean 'per_host'"),
+        pytest.raises(BadOption, match=r"No option named 'per_hosts'\. Did you mean 'per_host'"),
     ):
         rc.plan(history, per_hosts=3)
 

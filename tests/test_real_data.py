@@ -1,6 +1,6 @@
 """What recrawl counts on real collections, beside what an independent simple program counted on the plain URLs.
 
-docs/data.md explains the differences: they are all due to spellings of URLs that recrawl takes for one page.
+docs/results/data.md explains the differences: they are all due to spellings of URLs that recrawl takes for one page.
 """
 
 import subprocess

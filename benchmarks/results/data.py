@@ -1,4 +1,4 @@
-"""Write docs/data.md: what ``info`` and ``stats`` say of the five real collections.
+"""Write docs/results/data.md: what ``info`` and ``stats`` say of the five real collections.
 
 ``python -m benchmarks.results.data ../shared/data``; takes some minutes. The collections themselves are not part of recrawl.
 """
@@ -156,4 +156,4 @@ if __name__ == "__main__":
     for corpus in CORPORA:
         print(corpus[0], file=sys.stderr, flush=True)
         lines += section(Path(sys.argv[1]), *corpus)
-    Path(__file__).with_name("data.md").write_text("\n".join([*lines, WHY.strip(), ""]))
+    (Path(__file__).resolve().parents[2] / "docs/results/data.md").write_text("\n".join([*lines, WHY.strip(), ""]))

@@ -1,4 +1,7 @@
-"""The tables on content change of docs/results.md: ``python -m benchmarks.results.experts ../shared/data [PART …]`` prints them.
+"""The tables on content change of docs/results/content-change.md, printed by
+
+    python -m benchmarks.results.experts ../shared/data [PART …]
+
 
 Parts are the names of `CORPORA` (Tables 1 to 3, Figs. 6 and 7 of Radinsky and Bennett), ``scan`` (where related pages pay: other
 settings, side by side) and ``freshness`` (Fig. 8).

@@ -1,4 +1,7 @@
-"""The tables on expected-harvest of docs/results.md: ``python -m benchmarks.results.harvest ../shared/data [NAME …]`` prints them.
+"""The tables on expected-harvest of docs/results/expected-harvest.md, printed by
+
+    python -m benchmarks.results.harvest ../shared/data [NAME …]
+
 
 For every collection: coverage beside the best published policies, what each part is worth, whether expectations and intervals hold,
 and what is known of pages without a past. ``--orders N``: orders of the pages, which decide ties, that coverage is averaged over.
@@ -64,7 +67,7 @@ CYCLES = {
     "news daily, cycles of a week": timedelta(days=7),
 }
 SHARES = (0.05, 0.1, 0.2)
-#: The published policies that lead anywhere, and round-robin; docs/results.md has all of them in other tables.
+#: The published policies that lead anywhere, and round-robin; docs/results has all of them in other tables.
 RIVALS = (
     "round-robin",
     "average-count",

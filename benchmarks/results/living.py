@@ -1,4 +1,4 @@
-"""The loop closed on a living web: ``python -m benchmarks.results.living`` prints the tables of docs/results.md.
+"""The loop closed on a living web: ``python -m benchmarks.results.living`` prints the tables of docs/results/closed-loop.md.
 
 Real servers on loopback whose pages gain and lose links (`recrawl.synth.living`). First crawl, a few crawls of everything to learn
 from, then weeks of cycles at a tenth of the pages: once by round-robin, once by a learned plan, each with its own history, from

@@ -1,8 +1,8 @@
 """The papers' tables on real collections and the made-up web: ``python -m benchmarks.results.papers ../shared/data [NAME …]``.
 
 The protocol is theirs: a random quarter of the pages is tested, the last of ten rounds predicted. Names are those of
-`benchmarks.results.results`, and ``synth:PAGES`` for the made-up web of so many pages. ``--tuned`` searches the papers' grids by cross-validation
-instead of taking their tuned settings; ``--trees N`` and ``--repeat N`` make it shorter.
+`benchmarks.results.results`, and ``synth:PAGES`` for a synthetic web of that many pages. ``--tuned`` searches the grids
+by cross-validation instead of taking their tuned settings; ``--trees N`` and ``--repeat N`` make it shorter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The coverage tables of docs/results.md: ``python -m benchmarks.results.replays ../shared/data [CORPUS …]`` prints them."""
+"""The coverage tables of docs/results/replays.md, printed by
+
+    python -m benchmarks.results.replays ../shared/data [CORPUS …]
+"""
 
 from __future__ import annotations
 

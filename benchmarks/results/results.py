@@ -1,4 +1,4 @@
-"""The measured tables of docs/results.md: ``python -m benchmarks.results.results ../shared/data [CORPUS …]`` prints them.
+"""The measured tables of docs/results/new-links.md: ``python -m benchmarks.results.results ../shared/data [CORPUS …]`` prints them.
 
 Each corpus is imported into a history of its own, and the rankings of `recrawl evaluate` are measured on the split by time: on
 panels of ten rounds, as the papers have, and on longer ones, as a crawler has.

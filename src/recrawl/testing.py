@@ -183,10 +183,12 @@ def check_policy(make: Make) -> None:
 def _check_settings(policy: Policy) -> None:
     kind = type(policy)
     assert isinstance(getattr(policy, "name", None), str), f"{kind.__name__} has no name"
-    for setting in kind.default_settings():
-        assert setting in policy.settings(), (
-            f"{kind.__name__} does not remember its setting {setting!r} under that name"
-        )
+    try:
+        settings = policy.settings()
+    except AttributeError as problem:
+        raise AssertionError(f"{kind.__name__} does not remember its setting {problem.name!r} under that name") from None
+    again = kind(**settings)
+    assert repr(again) == repr(policy), f"{policy!r} made again from its settings is {again!r}"
 
 
 def check_generated(make: Make, n: int, seed: int = 0) -> None:

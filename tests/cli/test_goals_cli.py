@@ -41,7 +41,7 @@ def test_the_commands_take_a_goal(history: History) -> None:
     assert row["url"] == page("mixed")
     sentence = f"1 of 4 known pages, 1.2 new links and {row['probability_changed']:.2g} changed pages expected"
     assert sentence in " ".join(for_both.split())
-    said = printed(history, "explain", page("mixed"), "--goal", "both", "--budget", "1")
+    said = " ".join(printed(history, "explain", page("mixed"), "--goal", "both", "--budget", "1").split())
     assert f"{row['probability_changed']:.0%} likely to have changed" in said
     assert "changed at 12 of 20 compared" in said
     (row,) = (json.loads(line) for line in printed(history, *plan, "-p", "average-count", "--json").splitlines())

@@ -48,7 +48,7 @@ def test_repeats_within_one_batch_count_once(history: History) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_of_two_visits_at_one_moment_the_one_that_tells_more_counts(history: History, first: int) -> None:
+def test_of_two_visits_at_one_moment_the_one_that_holds_more_counts(history: History, first: int) -> None:
     pair = [Visit(url=PAGE, at=day(1), status=503), visit(1, "a", "b")]
     history.add([pair[first]])
     receipt = history.add([pair[1 - first]])
@@ -206,7 +206,7 @@ def test_keys_are_found_as_in_a_dictionary(known: list[tuple[int, int]], asked: 
     assert ranks.tolist() == [rank.get(a, 0) for a in asked]
 
 
-def test_a_page_story_tells_what_came_and_what_left(history: History) -> None:
+def test_a_page_timeline_shows_new_and_gone_links(history: History) -> None:
     history.add([visit(0, "a", "b"), visit(2, "b", "c", "d"), Visit(url=PAGE, at=day(3), status=503, note="busy")])
     story = page_timeline(history, "HTTPS://e.org:443/#top", with_links=True)
     assert [v.n_new_previous for v in story.visits] == [None, 2, None]

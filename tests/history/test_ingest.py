@@ -89,7 +89,7 @@ def test_the_report_is_printed_for_people(tmp_path: Path, recrawl: Command) -> N
     assert "not JSON" in out
 
 
-def test_commits_are_told_as_they_happen(tmp_path: Path, recrawl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_are_reported_as_they_happen(tmp_path: Path, recrawl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recrawl.history.ingest.COMMIT_VISITS", 1)
     _, _, messages = recrawl("import", written(tmp_path / "x", GOOD), "--history", tmp_path / "h", "--verbose")
     assert [line.split(" (")[0] for line in messages.splitlines() if "safe" in line][:3] == [
@@ -140,7 +140,7 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path:
         assert f"error: {failure}" in messages
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become another user")
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     secret = written(tmp_path / "secret", GOOD)
     secret.chmod(0)
@@ -348,7 +348,7 @@ def test_rows_that_differ_in_one_column_only_have_the_same_winner_in_any_order(
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_of_two_visits_in_the_same_second_the_one_that_tells_more_counts(tmp_path: Path, swapped: bool) -> None:
+def test_of_two_visits_in_the_same_second_the_one_that_holds_more_counts(tmp_path: Path, swapped: bool) -> None:
     full = {"url": "https://e.org/", "at": TIME, "links": ["https://e.org/a"], "text": "words"}
     bare = {"url": "https://e.org/", "at": TIME, "status": 304}
     batches = [jsonl([bare]), jsonl([full])] if swapped else [jsonl([full]), jsonl([bare])]

@@ -57,7 +57,7 @@ def test_no_link_sets_at_all() -> None:
     st.lists(IDS),
     st.lists(st.tuples(IDS, st.booleans())),
 )
-def test_a_digest_is_found_where_it_first_stands(digests: list[int], asked: list[tuple[int, bool]]) -> None:
+def test_a_digest_is_found_at_its_first_position(digests: list[int], asked: list[tuple[int, bool]]) -> None:
     zeros = np.zeros(len(digests), np.int64)
     sets = LinkSets(np.array(digests, np.int64), np.append(0, zeros), zeros[:0], zeros)
     wanted = np.array([digest for digest, _ in asked], np.int64)
@@ -78,7 +78,7 @@ def test_wanted_ids_are_found_among_others(wanted: set[int], others: list[int]) 
 
 
 @pytest.mark.parametrize("by_id", [False, True])  # as appended, and as compacted
-def test_urls_are_looked_up_wherever_they_stand(tmp_path: Path, by_id: bool) -> None:
+def test_urls_are_looked_up_wherever_they_are(tmp_path: Path, by_id: bool) -> None:
     urls = [f"https://e.org/{i}" for i in range(3_000)]
     names = {hash64(url): url for url in urls}
     order = sorted(names) if by_id else list(names)
@@ -124,7 +124,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
         _ = History.open(tmp_path / "history").timeline
 
 
-def test_what_was_let_go_is_read_anew(tmp_path: Path) -> None:
+def test_released_tables_are_read_again(tmp_path: Path) -> None:
     history = History.create(tmp_path / "history")
     history.add([Visit(url="https://e.org/", at=START + timedelta(days=n), links=[]) for n in range(3)])
     before = history.slim_timeline
@@ -133,13 +133,13 @@ def test_what_was_let_go_is_read_anew(tmp_path: Path) -> None:
     assert history.slim_timeline.at.tolist() == before.at.tolist()
 
 
-def test_links_stand_in_memory_once_also_where_a_visit_was_told_twice(
+def test_links_are_in_memory_once_also_where_a_visit_is_stored_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = History.create(tmp_path)
     once = Visit(url="https://e.org/", at=START, links=["https://e.org/a"])
     history.add([once])
-    history.add([replace(once, title="told better")])
+    history.add([replace(once, title="a better one")])
     held: list[weakref.ref[LinkSets]] = []
     made = LinkSets.from_groups.__func__
 

@@ -1,4 +1,4 @@
-"""A file that another process has compacted away is looked for anew, however the error is wrapped."""
+"""A file that another process has compacted away is looked for again, however the error is wrapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WRAPPED = "Generic DeltaTable error: C Data interface error: IOError: part-0.par
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("part"), CommitFailedError("raced"), DeltaError(WRAPPED)])
-def test_work_that_met_a_compaction_is_done_anew(error: Exception) -> None:
+def test_work_that_met_a_compaction_is_done_again(error: Exception) -> None:
     errors = [error]
 
     def work() -> str:

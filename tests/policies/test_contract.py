@@ -167,8 +167,12 @@ class ForgetsSettings(RoundRobin):
     def __init__(self, share: float = 0.5) -> None:
         self.rest = 1 - share
 
-    def settings(self) -> dict[str, Any]:
-        return {"rest": self.rest}
+
+class ChangesSettings(RoundRobin):
+    """Remembers something else than it was given."""
+
+    def __init__(self, share: float = 0.5) -> None:
+        self.share = share / 2
 
 
 class Unseeded(RoundRobin):
@@ -201,6 +205,7 @@ class Meddler(RoundRobin):
         (Contradicts, "is chosen, but `explain` has no rank for it"),
         (ExplainsNothing, "and the reason ''"),
         (ForgetsSettings, "does not remember its setting 'share'"),
+        (ChangesSettings, "made again from its settings is ChangesSettings.share=0.125."),
     ],
 )
 def test_a_policy_that_breaks_the_contract_is_detected(make: type[Policy], sentence: str) -> None:

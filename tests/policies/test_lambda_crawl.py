@@ -85,17 +85,6 @@ def test_the_page_with_the_greatest_part_of_its_period_elapsed_comes_first() -> 
     assert choice.why(1).endswith("last visit 24.0 h ago")
 
 
-def test_a_longer_ranking_keeps_the_order_of_the_budget_that_is_spent_per_cycle() -> None:
-    policy = LambdaCrawl()
-    stage = Stage(policy, unseen(6)).first(days(0))
-    for day in range(1, 20):
-        page = [p for p in range(6) if day % (p + 1) == 0]
-        stage.see(made_visits(days(day), page, changed=[(day // (p + 1)) % 2 for p in page]))
-    picked = order(policy.choose(stage.pages, Budget(2), days(21)))
-    assert order(policy.choose(stage.pages, Budget(6, per_cycle=2), days(21)))[:2] == picked
-    assert policy.explain(stage.pages, picked[0], days(21), Budget(2)).rank == 1
-
-
 def test_more_important_pages_are_visited_more_often() -> None:
     counts = np.zeros(4)
     policy = LambdaCrawl(importance=np.array([1.0, 1.0, 1.0, 10.0]))

@@ -13,7 +13,7 @@ import pytest
 from making import imported, jsonl
 from recrawl.synth import Activity, SynthSettings, visits
 from recrawl.world.recorded import World
-from recrawl.world.recording import record
+from recrawl.world.recording import record as record_world
 from replay.slow import SlowWorld, slow_world
 
 WEB = SynthSettings(
@@ -38,7 +38,7 @@ ENDS = [WEB.start + (number + 0.5) * WEB.every for number in range(WEB.rounds)]
 
 @dataclass(frozen=True)
 class Made:
-    """One web, told in three ways."""
+    """One web in three forms."""
 
     records: list[dict[str, Any]]
     ends: list[datetime]
@@ -52,29 +52,29 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     records = with_twins(plain_records(np.random.default_rng(8)))
     history = imported(tmp_path_factory.mktemp("replay"), jsonl(records))[1]
     plain = [each | {"at": datetime.fromisoformat(each["at"])} for each in records]
-    return Made(plain, ENDS, slow_world(plain, ENDS), record(history, ENDS))
+    return Made(plain, ENDS, slow_world(plain, ENDS), record_world(history, ENDS))
 
 
 def plain_records(chance: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """The visits of the web, as far as they were made; of a copy that nobody has "not modified" is never said."""
+    """The visits of the web, as far as they were made; "not modified" is never the answer where no copy is known."""
     with_copy = set()
     for i, visit in enumerate(visits(WEB)):
         made = chance.random() < (0.3 if i < WEB.pages else 0.95)
         if not made or (visit.status == 304 and visit.url not in with_copy):
             continue
-        told: dict[str, Any] = {"url": visit.url, "at": visit.at.isoformat(), "status": visit.status}
+        record: dict[str, Any] = {"url": visit.url, "at": visit.at.isoformat(), "status": visit.status}
         if visit.status == 200:
-            told |= {"links": list(visit.links or ()), "text_digest": visit.text_digest}
+            record |= {"links": list(visit.links or ()), "text_digest": visit.text_digest}
             with_copy.add(visit.url)
-        yield told
+        yield record
 
 
 def with_twins(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every other page has a twin that shows most of its links, so that pages overlap."""
-    found = list(records)
-    for told in found[:]:
-        kind = len(told["url"]) % 4
+    both = list(records)
+    for visit in both[:]:
+        kind = len(visit["url"]) % 4
         if kind < 2:
-            links = {"links": [link for link in told["links"] if len(link) % 7 > kind]} if "links" in told else {}
-            found.append({**told, "url": told["url"].partition("?")[0] + "?twin", **links})
-    return found
+            links = {"links": [link for link in visit["links"] if len(link) % 7 > kind]} if "links" in visit else {}
+            both.append({**visit, "url": visit["url"].partition("?")[0] + "?twin", **links})
+    return both

@@ -1,6 +1,6 @@
 """The replay of paper 002 in plain Python: dicts, sets and loops, written from the definitions and not from the package.
 
-Pages are named by their URLs, links too. Where the paper is silent the rules are those of the documentation: pages asked for at
+Pages are named by their URLs, links too. Where the paper is silent the rules are those of the documentation: pages fetched at
 most once come first, ties go by name, and what overlap leaves of a budget is filled up.
 """
 
@@ -20,7 +20,7 @@ from sklearn.linear_model import LinearRegression
 
 @dataclass
 class SlowWorld:
-    """`shown[t][page]`: the links that a page showed in cycle t; None: it was asked and did not show any; absent: no record."""
+    """`shown[t][page]`: the links that a page showed in cycle t; None: it was fetched and did not show any; absent: no record."""
 
     pages: list[str]
     times: list[datetime]
@@ -76,12 +76,12 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
 
 @dataclass
 class Seen:
-    """One visit as a policy is told of it."""
+    """One visit as a policy sees it."""
 
     new: set[str]
     answered: bool
     is_first: bool
-    hours: float  # since it was last asked for
+    hours: float  # since it was last fetched
 
 
 @dataclass
@@ -101,26 +101,26 @@ class Crawl:
 
     world: SlowWorld
     known: set[str] = field(default_factory=set)
-    asked: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    fetched: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     copy: dict[str, Any] = field(default_factory=dict)
     past: list[dict[str, Seen]] = field(default_factory=list)  # of every cycle so far, cycle 0 included
 
     def hours(self, page: str, now: datetime) -> float:
-        return (now - self.asked[page][-1]).total_seconds() / 3600 if self.asked[page] else math.inf
+        return (now - self.fetched[page][-1]).total_seconds() / 3600 if self.fetched[page] else math.inf
 
     def is_new(self, page: str) -> bool:
-        return len(self.asked[page]) < 2
+        return len(self.fetched[page]) < 2
 
     def visit(self, t: int, pages: Iterable[str]) -> dict[str, Seen]:
         now, seen = self.world.times[t], {}
         for page in pages:
             links = self.world.shown[t].get(page)
             new = set() if links is None or t == 0 else set(links) - self.known
-            seen[page] = Seen(new, links is not None, not self.asked[page], self.hours(page, now))
+            seen[page] = Seen(new, links is not None, not self.fetched[page], self.hours(page, now))
             if links is not None:
                 self.copy[page] = self.world.content[t][page]
         for page in seen:
-            self.asked[page].append(now)
+            self.fetched[page].append(now)
             self.known |= self.world.shown[t].get(page) or frozenset()
         self.past.append(seen)
         return seen

@@ -52,8 +52,8 @@ def test_a_classifier_judges_links_that_nobody_read(history: History) -> None:
 
 def test_recorded_relevance_comes_before_the_classifier(history: History) -> None:
     world = record(history)
-    told = recorded_relevance(history, world.link)
-    known = told[~(told != told)]
+    relevance = recorded_relevance(history, world.link)
+    known = relevance[~(relevance != relevance)]
     assert known.tolist() == pytest.approx([0.9])
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import command, output
 from making import imported, jsonl
-from recrawl.cli import app
 from recrawl.errors import NotEnoughData, ReplayError
 from recrawl.history import History
 from recrawl.policies import Budget, RoundRobin, expert_panel, named
@@ -28,13 +27,12 @@ from recrawl.world.recorded import World
 from recrawl.world.recording import record
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-runner = CliRunner()
 
 
 def visit(page: str, day: int, links: list[int], terms: dict[str, int] | None = None, **more: Any) -> dict[str, Any]:
-    told = {"url": f"https://e.org/{page}", "at": (NOON + timedelta(days=day)).isoformat(), **more}
-    told |= {"links": [f"https://e.org/l{i}" for i in links]}
-    return told if terms is None else told | {"terms": terms}
+    fetched = {"url": f"https://e.org/{page}", "at": (NOON + timedelta(days=day)).isoformat(), **more}
+    fetched |= {"links": [f"https://e.org/l{i}" for i in links]}
+    return fetched if terms is None else fetched | {"terms": terms}
 
 
 #: Page a: a little different on day 1, very much so on day 2. Page b: always the same words. Page c: words not known. All
@@ -72,11 +70,11 @@ def test_a_copy_is_current_until_a_significant_change(history: History) -> None:
 def current_without_visits(world: World) -> list[list[bool]]:
     """Whether the copies of cycle 0 are current, cycle by cycle."""
     crawler = Crawler(world)
-    told = [crawler.is_current().tolist()]
+    current = [crawler.is_current().tolist()]
     for _ in range(world.n_cycles):
         crawler.visit(np.empty(0, np.int64))
-        told.append(crawler.is_current().tolist())
-    return told
+        current.append(crawler.is_current().tolist())
+    return current
 
 
 def test_versions_are_wordings_and_pages_without_words_keep_theirs(history: History) -> None:
@@ -99,7 +97,7 @@ def test_a_copy_is_compared_with_what_the_page_says_now(tmp_path: Path) -> None:
         "drifts": [{"x": 30 - 6 * day, "y": 10 + 6 * day} for day in range(4)],
         "returns": [{"x": 30, "y": 10}, {"x": 10, "y": 30}, {"x": 30, "y": 10}, {"x": 30, "y": 10}],
     }
-    records = [visit(page, day, [0], terms) for page, told in words.items() for day, terms in enumerate(told)]
+    records = [visit(page, day, [0], terms) for page, texts in words.items() for day, terms in enumerate(texts)]
     world = past(imported(tmp_path, jsonl(records))[1], notion=Significant())
     steps = [
         world.alike(before, after).tolist() for before, after in zip(world.version, world.version[1:], strict=False)
@@ -110,8 +108,8 @@ def test_a_copy_is_compared_with_what_the_page_says_now(tmp_path: Path) -> None:
 
 def test_a_visit_tells_whether_such_a_change_came_since_the_last_one(history: History) -> None:
     crawler = Crawler(past(history, notion=Significant()))
-    told = [crawler.visit(np.arange(3)).visits.changed.tolist() for _ in range(3)]
-    assert told == [[0, 0, 1], [1, 0, 1], [0, 0, 1]]
+    changed = [crawler.visit(np.arange(3)).visits.changed.tolist() for _ in range(3)]
+    assert changed == [[0, 0, 1], [1, 0, 1], [0, 0, 1]]
     seldom = Crawler(past(history, notion=Significant()))
     seldom.visit(np.array([], np.int64))
     seldom.visit(np.array([], np.int64))
@@ -274,10 +272,10 @@ def test_no_row_depends_on_texts_and_changes_that_come_later(worded: World, name
     version[last + 1 :] = chance.integers(0, 99, version[last + 1 :].shape)
     shows[last + 1 :] = chance.permuted(shows[last + 1 :], axis=0)
     other = replace(worded, text=text, version=version, shows=shows)
-    told = [timeless(replay(world, named(name, **QUICK), Budget(4), 8)) for world in (worded, other)]
+    rows = [timeless(replay(world, named(name, **QUICK), Budget(4), 8)) for world in (worded, other)]
     n = last - 8
-    assert [row[:-1] for row in told[0][:n]] == [row[:-1] for row in told[1][:n]]
-    assert told[0] != told[1]
+    assert [row[:-1] for row in rows[0][:n]] == [row[:-1] for row in rows[1][:n]]
+    assert rows[0] != rows[1]
 
 
 def timeless(rows: Any) -> list[Any]:
@@ -328,10 +326,10 @@ def test_observed_cycles_are_seen_whole_and_have_no_rows() -> None:
 def test_what_was_observed_is_not_to_be_discovered() -> None:
     world = growing()
     (run,) = replay_many(world, [RoundRobin()], [Budget(2)], workers=1, observed=3)
-    told = gather(world, [run], observed=3)
-    assert (told.n_cycles, told.discoverable) == (2, 4)
-    assert told.summaries["round-robin", 2].coverage == 1.0
-    assert told.first_at == "2026-03-02 03:00"
+    replays = gather(world, [run], observed=3)
+    assert (replays.n_cycles, replays.discoverable) == (2, 4)
+    assert replays.summaries["round-robin", 2].coverage == 1.0
+    assert replays.first_at == "2026-03-02 03:00"
 
 
 def test_runs_with_other_observed_cycles_are_kept_apart(tmp_path: Path) -> None:
@@ -357,34 +355,29 @@ def test_to_observe_nothing_is_to_begin_after_the_first_crawl(worded: World) -> 
 # -- the command ---------------------------------------------------------------------------------------------------------------
 
 
-def ask(history: History, *arguments: str) -> str:
+def replayed(history: History, *arguments: str) -> str:
     folder = str(history.store.folder)
-    result = runner.invoke(
-        app, ["replay", "--history", folder, "--policies", "round-robin", "--budget", "1", *arguments]
-    )
-    assert result.exit_code == 0, (result.output, result.exception)
-    return " ".join(result.stdout.split())
+    options = ("--history", folder, "--policies", "round-robin", "--budget", "1")
+    return " ".join(output("replay", *options, *arguments).split())
 
 
 def test_the_command_takes_both(history: History) -> None:
     fresh = [
-        json.loads(ask(history, *options, "--json"))["freshness"]
+        json.loads(replayed(history, *options, "--json"))["freshness"]
         for options in ((), ("--change", "significant"), ("--change", "significant", "--observed", "1"))
     ]
     # After one observed cycle: a on day 2 (b is current as well), then b on day 3.
     assert fresh == pytest.approx([1 / 3, 5 / 9, 2 / 3])
-    told = ask(history, "--change", "significant", "--observed", "1")
-    assert "every policy saw all of 1 cycle before" in told
-    assert "a copy is current until a change of the kind 'significant'" in told
-    assert "observed" not in ask(history)
+    shown = replayed(history, "--change", "significant", "--observed", "1")
+    assert "before that, every policy saw 1 cycle completely" in shown
+    assert "a copy is current until a change of the kind 'significant'" in shown
+    assert "every policy saw" not in replayed(history)
 
 
 def test_a_kind_of_change_that_does_not_exist_is_wrong_usage(history: History) -> None:
-    folder = str(history.store.folder)
-    result = runner.invoke(app, ["replay", "--history", folder, "--change", "significent"])
-    assert result.exit_code == 2
-    told = " ".join(result.output.replace("│", " ").split())
-    assert "Did you mean 'significant'?" in told
+    done = command("replay", "--history", str(history.store.folder), "--change", "significent")
+    assert done.code == 2
+    assert "Did you mean 'significant'?" in done.message
 
 
 def test_a_world_without_words_is_as_it_was(history: History) -> None:

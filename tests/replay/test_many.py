@@ -50,17 +50,17 @@ def test_every_policy_is_run_with_every_budget_in_order(world: World, alone: lis
 
 @pytest.mark.slow
 def test_the_rows_do_not_depend_on_the_number_of_workers(world: World, alone: list[Replayed], tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     shared = replay_many(
-        world, POLICIES, BUDGETS, workers=2, folder=tmp_path / "two", on_cycles=lambda *n: told.append(n)
+        world, POLICIES, BUDGETS, workers=2, folder=tmp_path / "two", on_cycles=lambda *n: progress.append(n)
     )
     assert seen(shared) == seen(alone)
-    assert told[-1] == (6 * world.n_cycles, 6 * world.n_cycles)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert progress[-1] == (6 * world.n_cycles, 6 * world.n_cycles)
+    assert [done for done, _ in progress] == sorted(done for done, _ in progress)
     replay_many(world, POLICIES, BUDGETS, workers=1, folder=tmp_path / "one")
     files = [sorted((tmp_path / name).iterdir()) for name in ("one", "two")]
     assert [file.name for file in files[0]] == [file.name for file in files[1]]
-    for one, two in zip(*files, strict=True):  # all but the last line, which tells how long it took
+    for one, two in zip(*files, strict=True):  # all but the last line, which has how long it took
         assert one.read_bytes().splitlines()[:-1] == two.read_bytes().splitlines()[:-1]
 
 
@@ -137,9 +137,9 @@ def test_a_draft_that_was_left_behind_is_no_run(world: World, tmp_path: Path) ->
     assert starts_of(world, tmp_path) == 1
 
 
-def test_a_worker_that_dies_is_told_by_the_name_of_its_policy(world: World, tmp_path: Path) -> None:
-    told = "'dying' with a budget of 6 was killed, perhaps for want of memory.*are kept in.*--workers 1"
-    with pytest.raises(ReplayError, match=told):
+def test_when_a_worker_dies_the_error_names_its_policy(world: World, tmp_path: Path) -> None:
+    message = r"'dying' with a budget of 6 was killed, perhaps because memory ran out\..*are kept in.*--workers 1"
+    with pytest.raises(ReplayError, match=message):
         replay_many(world, [Slow(), Dying()], BUDGETS[:1], workers=2, folder=tmp_path)
     assert not active_children()
 
@@ -189,7 +189,7 @@ def test_the_past_from_a_moment_on_knows_nothing_of_before(tmp_path: Path) -> No
         shown = [f"https://e.org/{link}" for link in links]
         return {"url": f"https://e.org/{page}", "at": f"2026-01-01T{hour:02d}:00:00Z", "links": shown}
 
-    told = (
+    visits = (
         (1, "x", "ab"),
         (1, "y", "c"),
         (2, "x", "bd"),
@@ -198,7 +198,7 @@ def test_the_past_from_a_moment_on_knows_nothing_of_before(tmp_path: Path) -> No
         (3, "y", "ce"),
         (4, "x", "af"),
     )
-    history = imported(tmp_path, jsonl(visit(*each) for each in told))[1]
+    history = imported(tmp_path, jsonl(visit(*each) for each in visits))[1]
     assert past(history).discoverable == 3  # d, e, f
     later = past(history, since=moment(1_767_232_800_000_000))  # 02:00
     assert (later.n_cycles, later.discoverable) == (2, 3)  # a was gone at 2 and is new again at 3; e; f
@@ -209,7 +209,7 @@ def test_a_past_from_a_moment_on_is_ordered_by_page_however_it_was_imported(tmp_
         return Visit(url=f"https://e.org/{page}", at=moment(1_767_225_600_000_000 + hour * 3_600_000_000), **more)  # type: ignore[arg-type]
 
     history = History.create(tmp_path / "history")
-    for hour in range(4):  # one import an hour: on disk the visits of a page do not stand together
+    for hour in range(4):  # one import per hour: on disk the visits to a page are not next to each other
         links = [f"https://e.org/{hour}"]
         more = {"status": 304, "links": None} if hour == 2 else {"links": links}
         history.add([visit(hour, page, **more) for page in "xyz"])

@@ -19,7 +19,7 @@ from recrawl.replay import replay
 from recrawl.replay.run import AGE_HOURS
 from recrawl.testing import tiny_world
 from recrawl.web.urls import page_id
-from recrawl.world.pages import Need, Pages
+from recrawl.world.pages import Need, Pages, Visits
 from recrawl.world.recorded import FAILED, GONE, NOTHING, World
 from replay.conftest import Made
 from replay.slow import SLOW, SlowWorld, slow_replay
@@ -49,9 +49,9 @@ def chosen_and_rows(world: World, name: str, budget: Budget, **settings: Any) ->
 
 def assert_alike(world: World, slow: SlowWorld, name: str, k: int, **settings: Any) -> None:
     chosen, rows = chosen_and_rows(world, name, Budget(k), **settings)
-    told = list(slow_replay(slow, SLOW[name](**SETTINGS | settings), k))
-    assert len(rows) == len(told) == world.n_cycles
-    for cycle, (pages, row, slow_row) in enumerate(zip(chosen, rows, told, strict=True), 1):
+    slow_rows = list(slow_replay(slow, SLOW[name](**SETTINGS | settings), k))
+    assert len(rows) == len(slow_rows) == world.n_cycles
+    for cycle, (pages, row, slow_row) in enumerate(zip(chosen, rows, slow_rows, strict=True), 1):
         assert pages == slow_row.chosen, f"cycle {cycle}"
         assert (row["found"], row["shown_new"]) == (slow_row.found, slow_row.shown_new)
         assert row["current"] == pytest.approx(slow_row.current)
@@ -206,6 +206,8 @@ class Patient(Policy):
     def start(self, pages: Pages) -> None:
         self.now_ = 0
 
-    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+    def observe(self, visits: Visits) -> None:
         self.now_ += 1
-        return Choice(np.array([1 if self.now_ == self.cycle else 0]), np.ones(1))
+
+    def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
+        return Choice(page=np.array([1 if self.now_ == self.cycle else 0]), score=np.ones(1))

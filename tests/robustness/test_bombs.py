@@ -20,7 +20,7 @@ GIGABYTES = float(os.environ.get("RECRAWL_BOMB_GB", "0.3"))
 MEMORY = 1 << 30  # resident bytes, of which the program itself takes about a quarter
 PART = 100_000_000
 
-#: Runs the import and tells the most memory that it had.
+#: Runs the import and prints the most memory that it used.
 MEASURED = """
 import re, sys
 from recrawl.cli import main

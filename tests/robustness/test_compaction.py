@@ -28,7 +28,7 @@ def compact(folder: str, until: float) -> None:
         History.open(folder).compact()
 
 
-def test_nobody_is_disturbed_by_compactions(tmp_path: Path) -> None:
+def test_compactions_disturb_no_reader_and_no_writer(tmp_path: Path) -> None:
     folder = str(History.create(tmp_path / "h").store.folder)
     tasks = [("write", "a"), ("write", "b"), ("compact", str(time.time() + 8)), ("compact", str(time.time() + 8))]
     workers = [subprocess.Popen([sys.executable, __file__, folder, *task]) for task in tasks]

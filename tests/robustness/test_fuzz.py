@@ -76,15 +76,15 @@ MUTATIONS: tuple[Mutation, ...] = (flip, flip, overwrite, delete, repeat, splice
 
 
 def samples() -> list[bytes]:
-    """Real archives (made-up ones where there are none), as they are, plain, and compressed anew."""
+    """Real archives (made-up ones where there are none), as they are, plain, and compressed again."""
     found = [path.read_bytes() for path in fixture_files(".warc", ".warc.gz") if path.stat().st_size < 60_000]
     found = found or [packed([page_record(i) for i in range(6)], how) for how in ("plain", "gz")]
     plain = [data if data.startswith(b"WARC/") else decompressed(opened(data)).read() for data in found]
-    anew = [
+    compressed = [
         b"".join(zstandard.ZstdCompressor().compress(b"WARC/" + part) for part in data.split(b"WARC/")[1:])
         for data in plain[:4]
     ]
-    return [*found, *plain, *anew]
+    return [*found, *plain, *compressed]
 
 
 def opened(data: bytes) -> BufferedReader:

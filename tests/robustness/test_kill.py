@@ -1,4 +1,4 @@
-"""A process killed at any moment loses no visit that it has told to be safe, and none is ever there twice."""
+"""A process killed at any moment loses no visit that it reported as safe, and none is ever there twice."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def visits() -> list[dict[str, object]]:
 
 
 def kill_while_importing(arguments: list[str], wait: float) -> tuple[int, bool]:
-    """Start an import, kill it a moment after its first commit; how many visits it told to be safe, and whether it had ended."""
+    """Start an import, kill it a moment after its first commit; how many visits it reported as safe, and whether it had ended."""
     process = subprocess.Popen([*IMPORTER, *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stderr is not None
     first = process.stderr.readline()
     time.sleep(wait)
     process.send_signal(signal.SIGKILL)
-    told = (first + process.stderr.read()).decode()
+    messages = (first + process.stderr.read()).decode()
     ended = process.wait() == 0
-    assert "Traceback" not in told
-    return max((int(n.replace(",", "")) for n in re.findall(r"safe: ([\d,]+) visits", told)), default=0), ended
+    assert "Traceback" not in messages
+    return max((int(n.replace(",", "")) for n in re.findall(r"safe: ([\d,]+) visits", messages)), default=0), ended
 
 
 def standing_rows(folder: Path) -> Counter[tuple[int, int]]:

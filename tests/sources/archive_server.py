@@ -1,4 +1,4 @@
-"""A web archive on loopback that answers as the Internet Archive does, and fails as it does when told to."""
+"""A web archive on loopback that answers as the Internet Archive does, and fails as it does when a test asks for it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def dropped(handler: Handler) -> None:
 
 
 def short(handler: Handler) -> None:
-    """Promise more bytes than are sent."""
+    """Declare more bytes than are sent."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
     handler.end_headers()

@@ -1,4 +1,4 @@
-"""The contract of sources: recrawl's own keep it, those that do not are told what is wrong; and how a source is added."""
+"""The contract of sources: recrawl's own keep it, for others it says what is wrong; and how a source is added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of file it is, is told from its content; every sample file is read, or refused with a reason."""
+"""The format of a file is detected from its content; every sample file is read, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BEGINNINGS = {
 }
 
 
-def test_every_kind_is_told_from_its_beginning_alone() -> None:
+def test_every_format_is_detected_from_its_beginning_alone() -> None:
     assert set(BEGINNINGS) == {source.name for source in ALL}
     for name, head in BEGINNINGS.items():
         assert detect(head, "x").name == name
@@ -136,7 +136,7 @@ def test_every_sample_is_imported_or_refused_with_a_reason(tmp_path: Path, path:
 
 
 @needs_data
-def test_an_index_and_its_archive_tell_of_the_same_visits(tmp_path: Path) -> None:
+def test_an_index_and_its_archive_show_the_same_visits(tmp_path: Path) -> None:
     whole, history = imported(
         tmp_path, *(FIXTURES / "pywb" / f"iana.{ending}" for ending in ("warc.gz", "cdx", "cdxj"))
     )

@@ -1,4 +1,4 @@
-"""The table of the LBLA authors: the numbers it tells come out again."""
+"""The table of the LBLA authors: its numbers are reproduced."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_flipped_bits_in_one_record_cost_no_other_record(how: str) -> None:
         urls = [item.url for item in found if isinstance(item, Visit)]
         assert {f"https://e.org/{i}" for i in (0, 1, 3, 4)} <= set(urls)
         if how == "gz" and bytes(damaged[10:]) != records[2][10:]:
-            # The checksum tells: nothing wrong gets in.
+            # The checksum shows it: nothing wrong gets in.
             assert "https://e.org/2" not in urls
             assert any(isinstance(item, BadRecord) for item in found)
 

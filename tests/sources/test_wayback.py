@@ -104,7 +104,7 @@ def collect(archive: Archive, *urls: str) -> list[Visit]:
     return visits
 
 
-def told(visits: list[Visit]) -> list[tuple[int, Any]]:
+def shown(visits: list[Visit]) -> list[tuple[int, Any]]:
     return [(visit.status, visit.links) for visit in visits]
 
 
@@ -117,7 +117,7 @@ def test_a_new_copy_has_links_and_an_equal_digest_or_revisit_is_unchanged_withou
     remote.capture("20250104000000", URL, "BBB", body=b"http://b/")
     run = archive()
     visits = collect(run)
-    assert told(visits) == [(200, ["http://a/"]), (304, None), (304, None), (200, ["http://b/"])]
+    assert shown(visits) == [(200, ["http://a/"]), (304, None), (304, None), (200, ["http://b/"])]
     assert [visit.payload_digest for visit in visits] == ["sha1:AAA", "sha1:AAA", "sha1:AAA", "sha1:BBB"]
     assert {visit.note for visit in visits} == {"archive"}
     assert visits[0].at == datetime(2025, 1, 1, tzinfo=UTC)
@@ -135,7 +135,7 @@ def test_a_revisit_of_an_older_copy_is_a_change_back(remote: Any, archive: Any) 
     remote.capture("20250103000000", URL, "AAA", mime="warc/revisit", status="-", body=b"http://a/")
     remote.capture("20250104000000", URL, "CCC", mime="warc/revisit", status="-")
     remote.capture("20250105000000", URL, "CCC", mime="warc/revisit", status="-")
-    assert told(collect(archive())) == [
+    assert shown(collect(archive())) == [
         (200, ["http://a/"]), (200, ["http://b/"]), (200, ["http://a/"]), (200, None), (304, None),
     ]  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_errors_and_redirects_keep_their_status_and_do_not_hide_that_the_page_st
 def test_other_types_are_visits_without_links_and_without_a_fetch(remote: Any, archive: Any) -> None:
     remote.capture("20250101000000", URL, "AAA", mime="application/pdf", body=b"http://a/")
     visits = collect(archive())
-    assert told(visits) == [(200, None)]
+    assert shown(visits) == [(200, None)]
     assert visits[0].content_type == "application/pdf"
     assert remote.memento_requests == []
 
@@ -166,21 +166,21 @@ def test_spellings_of_a_page_share_an_index_but_each_has_its_own_story(remote: A
     remote.capture("20250101000000", "http://www.e.org:80/", "AAA", body=b"http://a/")
     remote.capture("20250102000000", "https://e.org/", "AAA", body=b"http://a/")
     visits = collect(archive())
-    assert told(visits) == [(200, ["http://a/"]), (200, ["http://a/"])]
+    assert shown(visits) == [(200, ["http://a/"]), (200, ["http://a/"])]
     assert [visit.url for visit in visits] == ["http://www.e.org:80/", "https://e.org/"]
 
 
 def test_without_mementos_the_history_has_digests_only(remote: Any, archive: Any) -> None:
     remote.capture("20250101000000", URL, "AAA", body=b"http://a/")
     remote.capture("20250102000000", URL, "AAA")
-    assert told(collect(archive(mementos=False))) == [(200, None), (304, None)]
+    assert shown(collect(archive(mementos=False))) == [(200, None), (304, None)]
     assert remote.memento_requests == []
 
 
 def test_links_asked_for_later_are_delivered_for_the_same_captures(remote: Any, archive: Any) -> None:
     remote.capture("20250101000000", URL, "AAA", body=b"http://a/")
     collect(archive(mementos=False))
-    assert told(collect(archive())) == [(200, ["http://a/"])]
+    assert shown(collect(archive())) == [(200, ["http://a/"])]
 
 
 def test_pages_of_the_index_are_followed_to_the_end(remote: Any, archive: Any) -> None:
@@ -250,7 +250,7 @@ NOT_AN_INDEX = {
     "an exception": server.status(200, f"{BLOCKED}\n".encode()),
     "a JSON error": server.status(200, b'{"error": "too many"}\n'),
     "an unfinished line": server.status(200, b"org,e)/ 20250101000000 https://e.org/ text/ht"),
-    "fewer bytes than promised": server.short,
+    "fewer bytes than declared": server.short,
     "half a gzip file": server.cut_gzip,
     "a closed connection": server.dropped,
     "500": server.status(500, b"oops"),
@@ -268,7 +268,7 @@ def test_nonsense_from_the_index_is_asked_again_and_never_taken_for_an_answer(
     remote.capture("20250101000000", URL, "AAA")
     remote.trouble("/cdx/", nonsense, nonsense)
     run = archive(mementos=False)
-    assert told(collect(run)) == [(200, None)]
+    assert shown(collect(run)) == [(200, None)]
     assert len(remote.index_requests) == 3
 
 
@@ -281,7 +281,7 @@ def test_a_url_that_keeps_failing_is_reported_while_the_others_go_on(nonsense: A
     assert [visit.url for visit in collect(run, URL, "https://f.org/")] == ["https://f.org/"]
     assert list(run.report.failed) == [URL]
     assert "tried 3 times" in run.report.failed[URL]
-    assert told(collect(archive(mementos=False))) == [(200, None)]  # the next run asks again
+    assert shown(collect(archive(mementos=False))) == [(200, None)]  # the next run asks again
 
 
 def test_a_blocked_site_is_asked_once(remote: Any, archive: Any) -> None:
@@ -390,7 +390,7 @@ def test_a_missing_memento_leaves_a_digest_and_the_next_capture_of_that_copy_is_
     remote.capture("20250104000000", URL, "BBB", body=b"http://b/")
     run = archive()
     visits = collect(run)
-    assert told(visits) == [(200, ["http://a/"]), (200, None), (200, ["http://b/"]), (304, None)]
+    assert shown(visits) == [(200, ["http://a/"]), (200, None), (200, ["http://b/"]), (304, None)]
     assert visits[1].payload_digest == "sha1:BBB"
     assert run.report.without_links == {"memento missing": 1, "unchanged": 1}
     assert collect(archive()) == []  # missing is an answer too: it is not asked for again
@@ -409,7 +409,7 @@ def test_the_nearest_copy_is_not_taken_for_the_one_asked_for(answer: Any, remote
     remote.capture("20250101000000", URL, "AAA")
     remote.mementos["20250101000000", URL] = answer
     run = archive()
-    assert told(collect(run)) == [(200, ["http://old/"]), (200, None)]
+    assert shown(collect(run)) == [(200, ["http://old/"]), (200, None)]
     assert run.report.without_links == {"memento of another time": 1}
 
 
@@ -417,7 +417,7 @@ def test_a_redirect_within_the_same_time_is_followed(remote: Any, archive: Any) 
     remote.capture("20250101000000", "http://e.org:80/", "AAA")
     remote.mementos["20250101000000", "http://e.org:80/"] = server.redirect("/web/20250101000000id_/http://e.org/")
     remote.mementos["20250101000000", "http://e.org/"] = server.memento("20250101000000", b"http://a/")
-    assert told(collect(archive())) == [(200, ["http://a/"])]
+    assert shown(collect(archive())) == [(200, ["http://a/"])]
 
 
 AWAY = {
@@ -434,7 +434,7 @@ def test_a_memento_that_cannot_be_had_is_counted_by_reason(reason: str, remote: 
     remote.capture("20250101000000", URL, "AAA")
     remote.mementos["20250101000000", URL] = AWAY[reason]
     run = archive()
-    assert told(collect(run)) == [(200, None)]
+    assert shown(collect(run)) == [(200, None)]
     assert run.report.without_links == {reason: 1}
 
 
@@ -449,7 +449,7 @@ def test_a_body_past_the_limit_is_not_read_to_its_end(packed: bool, remote: Any,
     )
     remote.mementos["20250101000000", URL] = answer
     run = archive(max_body=100_000)
-    assert told(collect(run)) == [(200, None)]
+    assert shown(collect(run)) == [(200, None)]
     assert run.report.without_links == {"body over 100,000 bytes": 1}
 
 
@@ -459,13 +459,13 @@ def test_a_page_the_parser_refuses_leaves_a_digest(remote: Any, archive: Any) ->
 
     remote.capture("20250101000000", URL, "AAA", body=b"<b>")
     run = archive(read_page=refuse)
-    assert told(collect(run)) == [(200, None)]
+    assert shown(collect(run)) == [(200, None)]
     assert run.report.without_links == {"tags nested too deep": 1}
 
 
 NOT_A_MEMENTO = {
     "a page of the archive's own": server.status(200, b"<html>Sorry</html>"),
-    "fewer bytes than promised": server.short,
+    "fewer bytes than declared": server.short,
     "half a gzip file": server.memento(
         "20250102000000", gzip.compress(b"http://a/ " * 99)[:-5], content_encoding="gzip"
     ),
@@ -486,10 +486,10 @@ def test_a_failing_memento_is_left_for_the_next_run_and_later_captures_stay_righ
     remote.trouble("20250102000000id_", *[nonsense] * 3)
     run = archive()
     # The third is a copy of its own, not "unchanged": the second, delivered later, lies between.
-    assert told(collect(run)) == [(200, ["http://a/"]), (200, ["http://a/"])]
+    assert shown(collect(run)) == [(200, ["http://a/"]), (200, ["http://a/"])]
     assert "1 mementos could not be fetched" in run.report.failed[URL]
     again = archive()
-    assert told(collect(again)) == [(200, ["http://b/"])]
+    assert shown(collect(again)) == [(200, ["http://b/"])]
     assert len(remote.index_requests) == 1
     assert not again.report.failed
 
@@ -593,7 +593,7 @@ def test_a_state_that_cannot_be_written_is_an_error_and_the_old_one_stays(
 
 
 @pytest.mark.parametrize("spoil", [b"", b"{", b"[1]", b'{"format": 2}', b"\xff\xfe"])
-def test_an_unreadable_state_file_is_set_aside_and_made_anew(
+def test_an_unreadable_state_file_is_set_aside_and_made_again(
     spoil: bytes, remote: Any, archive: Any, tmp_path: Path
 ) -> None:
     remote.capture("20250101000000", URL, "AAA")
@@ -629,7 +629,7 @@ def test_a_completed_url_is_asked_for_news_after_a_day_from_its_last_capture_on(
     remote.capture("20260301120000", URL, "AAA")
     assert collect(archive(mementos=False)) == []
     clock.sleep(100_000)
-    assert told(collect(archive(mementos=False))) == [(304, None)]
+    assert shown(collect(archive(mementos=False))) == [(304, None)]
     assert parse_qs(urlsplit(remote.index_requests[-1]).query)["from"] == ["20250101000000"]
     assert len(remote.index_requests) == 2
 
@@ -681,7 +681,7 @@ def test_any_json_is_a_state_or_set_aside(changes: dict[str, Any], whole: Any) -
 
 
 def _question(path: str) -> tuple[str, ...]:
-    """What tells the questions of one recording apart."""
+    """What distinguishes the requests of one recording."""
     asked = parse_qs(urlsplit(path).query)
     return tuple(asked.get(name, [""])[0] for name in ("from", "to", "limit", "resumeKey"))
 

@@ -146,7 +146,7 @@ def test_what_is_not_html_has_a_digest_and_no_links(content_type: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", [None, "", "unk", "application/unknown"])
-def test_an_unnamed_type_is_told_from_the_beginning(content_type: str | None) -> None:
+def test_an_unnamed_type_is_detected_from_the_beginning(content_type: str | None) -> None:
     assert read(b"\n<!DOCTYPE html><a href='/x'>x</a>", content_type).hrefs == ["/x"]
     assert read(b"%PDF-1.7 <a href='/x'>", content_type).hrefs is None
 

@@ -104,17 +104,17 @@ def test_a_field_that_cannot_be_used_is_refused_with_its_reason(field: str, valu
 
 
 def test_all_fields_of_a_record_arrive() -> None:
-    told = {
+    given = {
         "status": 404, "links": ["https://e.org/a"], "text": "words", "terms": {"words": 2}, "html": "<p>", "text_digest": "d",
         "payload_digest": "sha1:X", "content_bytes": 10, "text_bytes": 5, "text_quality": 0.5, "etag": '"e"',
         "last_modified": "Fri, 02 Jan 2026 00:00:00 GMT", "content_type": "text/html", "title": "T", "relevance": 0.25,
         "baseline": True, "note": "n",
     }  # fmt: skip
-    visit = from_record({**GOOD, **told, "unknown": 1}, now=NOW)
-    assert {name: getattr(visit, name) for name in told} == told
+    visit = from_record({**GOOD, **given, "unknown": 1}, now=NOW)
+    assert {name: getattr(visit, name) for name in given} == given
 
 
-def test_table_cells_are_read_as_the_values_they_stand_for() -> None:
+def test_table_cells_are_read_as_the_values_they_mean() -> None:
     cells = {
         "status": "200.0",
         "content_bytes": "10",

@@ -22,6 +22,7 @@ from recrawl.cli.common import (
     written,
 )
 from recrawl.cli.option_groups import with_options
+from recrawl.cli.report_options import OutOption, SelfContainedOption
 from recrawl.report.replays.options import ReplayOptions
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ def replay(
     rows: Annotated[
         str | None, typer.Option("--rows", metavar="FILE", help="Write one JSON line per policy and cycle.")
     ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write an HTML page with plots.")
-    ] = None,
+    out: OutOption = None,
+    self_contained: SelfContainedOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compare policies on the recorded past: in each cycle a policy sees only the pages that it chooses.
@@ -58,7 +58,7 @@ def replay(
         _write_rows(rows, result)
     with working("comparing the policies"):
         if out:
-            result.write(out)
+            result.write(out, self_contained=self_contained)
     if rows == "-":
         return
     if json:

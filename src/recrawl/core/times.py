@@ -30,6 +30,15 @@ def moment(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=int(us))
 
 
+def iso_text(at: datetime) -> str:
+    """A time as people and machines read it.
+
+    >>> iso_text(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    '2026-01-02T03:04:05Z'
+    """
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def parse_moment(text: str) -> datetime:
     """A time in ISO 8601; one without a zone is UTC, and a date means its midnight.
 

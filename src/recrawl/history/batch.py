@@ -29,13 +29,13 @@ from recrawl.web.urls import canonical, origin, page_id, resolve, trap
 from recrawl.web.visit import Visit
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that they are forgotten and start again
+REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that they are forgotten
 _SIZES = attrgetter("content_bytes", "text_bytes")
 _PLAIN = attrgetter("relevance", "baseline", "etag", "last_modified", "content_type", "title", "note")
 
 
 class _Spellings(dict[str, "tuple[int, str] | None"]):
-    """Every spelling of a URL met so far → id and origin; None: not a URL to follow. Canonicalises what it does not know."""
+    """Every spelling of a URL so far → id and origin; None: not a URL to follow. Canonicalises those it does not know."""
 
     def __init__(self, learn: Callable[[str], tuple[int, str] | None]) -> None:
         self._learn = learn
@@ -46,7 +46,7 @@ class _Spellings(dict[str, "tuple[int, str] | None"]):
 
 
 class _TermIds(dict[str, int]):
-    """Every word met so far → id."""
+    """Every word so far → id."""
 
     def __init__(self, learn: Callable[[int, str], None]) -> None:
         self._learn = learn

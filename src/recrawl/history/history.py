@@ -127,7 +127,7 @@ class History:
         built = None
         with suppress(TooSlim):
             built = self._built(list(SLIM))
-        return built or self.timeline  # not while the exception keeps hold of what was read in vain
+        return built or self.timeline  # outside the block: the exception would keep what was read in memory
 
     def _built(self, columns: list[str] | None = None) -> Timeline:
         rows = self.store.read("visits", columns, self._when())  # first: what a visit shows is written before it

@@ -93,7 +93,7 @@ def _strict_message(report: ImportReport) -> str:
 
 
 class _Pending:
-    """Batches that wait until a commit is worth its while."""
+    """Batches that wait until there are enough of them for a commit."""
 
     def __init__(self, history: History, report: ImportReport, on_commit: Callable[[Appended], None]) -> None:
         self.history, self.report, self.on_commit = history, report, on_commit

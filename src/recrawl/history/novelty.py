@@ -4,8 +4,8 @@ Visits come sorted by page and time, link sets as ascending ids, so "new since t
 arrays. Only what is new in that sense can be new to the page, and only what is new to the page can be new anywhere, so the two
 wider meanings look at a small part of all sightings, through hash tables.
 
-- previous: not on the page at its previous visit (LBLA section 4: N⁺(p(t_{i+1})) \\ N⁺(p(t_i)));
-- page: never before on this page (HACS section II-B: l*(m_i));
+- previous: not on the page at its previous visit (Dang et al. 2022, section 4: N⁺(p(t_{i+1})) \\ N⁺(p(t_i)));
+- page: never before on this page (Jayawardana et al. 2020, section II-B: l*(m_i));
 - anywhere: never before on any page of the collection (Pham et al. 2018), "before" meaning at an earlier moment: a link that two
   pages first show at the same moment is new on both.
 """
@@ -145,13 +145,13 @@ def _per_page(
 def _anywhere(sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints) -> tuple[Ints32, int, int]:
     """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment.
 
-    Sightings are first parted by the top bits of the link's id, so that each part's table fits the processor's cache.
+    Sightings are first split by the top bits of the link's id, so that each part's table fits the processor's cache.
     """
     counts = np.full((2, len(at)), UNDEFINED, np.int32)
     for v in range(len(at)):
         if compared_with[v] >= 0:
             counts[0, v] = counts[1, v] = 0
-    link, visit, start = _parted(sighted_link, sighted_visit)
+    link, visit, start = _by_part(sighted_link, sighted_visit)
     index = np.full(room_for(np.max(np.diff(start))), -1, np.int64)
     earliest, counted = np.empty(len(index), np.int64), np.empty(len(index), np.bool_)
     n_links = n_distinct = 0
@@ -176,7 +176,7 @@ def _anywhere(sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: 
 
 
 @njit(cache=True)
-def _parted(sighted_link: Ints, sighted_visit: Ints) -> tuple[Ints, Ints, Ints]:
+def _by_part(sighted_link: Ints, sighted_visit: Ints) -> tuple[Ints, Ints, Ints]:
     """Sightings in the order of the top bits of the link's id, and where each part begins."""
     start = np.zeros(PARTS + 1, np.int64)
     for link in sighted_link:

@@ -1,4 +1,4 @@
-"""The plans that were made, kept beside the visits, so that they can be scored when the visits come back."""
+"""The plans that were made, kept beside the visits, so that they can be scored once their pages were visited."""
 
 from __future__ import annotations
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from recrawl.core.times import iso_text, moment
 from recrawl.history.history import History
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import host
@@ -38,17 +39,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """What ``recrawl info --json`` prints."""
-        times = {name: at and moment(at) for name, at in (("first_at", self.first_at), ("last_at", self.last_at))}
+        times = {name: at and iso_text(at) for name, at in (("first_at", self.first_at), ("last_at", self.last_at))}
         return {**self.__dict__, **times}
-
-
-def moment(at: datetime) -> str:
-    """A time as people and machines read it.
-
-    >>> moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    '2026-01-02T03:04:05Z'
-    """
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def summary(history: History, n_hosts: int = 10) -> Summary:
@@ -70,8 +62,8 @@ def summary(history: History, n_hosts: int = 10) -> Summary:
         hosts=len(hosts),
         links=new.n_links,
         traps=history.n_traps(),
-        first_at=_time(timeline.at.min()) if timeline.n_visits else None,
-        last_at=_time(timeline.at.max()) if timeline.n_visits else None,
+        first_at=moment(timeline.at.min()) if timeline.n_visits else None,
+        last_at=moment(timeline.at.max()) if timeline.n_visits else None,
         visits_compared=int((totals["previous"] >= 0).sum()),
         new_links=links | {"anywhere": new.n_distinct_anywhere},
         visits_with_new_links={meaning: int((count > 0).sum()) for meaning, count in totals.items()},
@@ -79,6 +71,3 @@ def summary(history: History, n_hosts: int = 10) -> Summary:
         top_hosts=dict(hosts.most_common(n_hosts)),
     )
 
-
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(int(microseconds) / 1_000_000, UTC)

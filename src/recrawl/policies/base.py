@@ -53,10 +53,16 @@ class Policy:
     def explain(
         self, pages: Pages, page: int, now: datetime, budget: Budget | None = None, name: PageName = by_number
     ) -> Explanation:
-        """What the policy thinks of one page; with a budget, as if that were all there is to spend per cycle."""
+        """What the policy thinks of one page; with a budget, as if that were all there is to spend per cycle.
+
+        Its rank is that in a choice without limit. Where caps are filled by other pages then, it is that in the choice itself.
+        """
         unlimited = Budget(len(pages)) if budget is None else replace(budget, pages=len(pages), per_cycle=budget.pages)
         ranked = self.choose(pages, unlimited, now)
         place = np.flatnonzero(ranked.page == page)
+        if budget is not None and not len(place):
+            ranked = self.choose(pages, budget, now)
+            place = np.flatnonzero(ranked.page == page)
         if not len(place):
             return Explanation(page=page, rank=None, score=None, reason="", overlaps=self._overlaps(page))
         i = int(place[0])
@@ -93,7 +99,8 @@ class Policy:
         Settings that are used are taken out of `settings`.
         """
         kind = self.components[parameter]
-        own = {name: settings.pop(name) for name in _defaults_of(kind).keys() & settings.keys()}
+        parts = kind.components if issubclass(kind, Policy) else {}
+        own = {name: settings.pop(name) for name in (_defaults_of(kind).keys() | parts.keys()) & settings.keys()}
         if given is not None and own:
             raise TypeError(
                 f"{type(self).__name__}: give {parameter} or its settings ({', '.join(sorted(own))}), not both"
@@ -107,18 +114,25 @@ class Policy:
             raise TypeError(f"{type(self).__name__} has no setting {next(iter(settings))!r}. It has: {known}")
 
     def settings(self) -> dict[str, Any]:
-        """What the constructor remembered, those of components under their own names."""
+        """What the constructor remembered: with these settings it makes an equal policy.
+
+        The settings of a component are among them under their own names; a component of another kind than usual is there itself.
+
+        >>> from recrawl.policies import AverageCount, RegressionRoundRobin
+        >>> RegressionRoundRobin(inner=AverageCount()).settings()
+        {'inner': AverageCount(), 'share': 0.9}
+        """
         return dict(sorted(self._settings()))
 
     def _settings(self) -> Iterator[tuple[str, Any]]:
         for name, _ in _defaults(type(self)):
             value = getattr(self, name)
-            if isinstance(value, Policy) and name in self.components:
-                yield from value.settings().items()
-            elif is_dataclass(value) and name in self.components:
-                yield from ((each.name, getattr(value, each.name)) for each in fields(value))
-            else:
+            if type(value) is not self.components.get(name):
                 yield name, value
+            elif isinstance(value, Policy):
+                yield from value.settings().items()
+            elif is_dataclass(value):
+                yield from ((each.name, getattr(value, each.name)) for each in fields(value))
 
     def __repr__(self) -> str:
         defaults = type(self).default_settings()

@@ -88,8 +88,7 @@ class LambdaCrawl(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The greatest part of the period waited first; those never visited before all others."""
         changes = self.rates_.per_day
-        per_cycle = budget.pages if budget.per_cycle is None else budget.per_cycle
-        visits = visit_rates(changes, self.importance_, per_cycle / self._days_between_cycles(now))
+        visits = visit_rates(changes, self.importance_, budget.pages / self._days_between_cycles(now))
         hours = pages.age_hours(now)
         never = pages.n_visits == 0
         elapsed = visits * np.where(never, 0.0, hours) / 24.0

@@ -1,4 +1,4 @@
-"""HTTP bodies as they were sent → as they were meant: chunks joined, compression undone, never beyond a limit."""
+"""HTTP bodies decoded: chunks joined, compression undone, never beyond a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GZIP, DEFLATE, RAW_DEFLATE = 31, 15, -15  # zlib's window codes
 
 
 def decoded(body: bytes, headers: Mapping[str, str], limit: int = MAX_BODY) -> bytes:
-    """The body without transfer and content encoding; a wrong encoding header is seen through, a bomb is refused.
+    """The body without transfer and content encoding; a wrong encoding header does no harm, a decompression bomb is refused.
 
     >>> decoded(b"3\\r\\nabc\\r\\n0\\r\\n\\r\\n", {"transfer-encoding": "chunked"})
     b'abc'
@@ -42,7 +42,7 @@ def too_large(limit: int) -> str:
 
 
 def unchunked(body: bytes) -> bytes:
-    """Join the chunks of a body; one that was never chunked, or is cut off, is taken as far as it makes sense.
+    """Join the chunks of a body; one that was never chunked, or is cut off, is used as far as possible.
 
     >>> unchunked(b"<html>not chunked"), unchunked(b"5\\r\\nhel")
     (b'<html>not chunked', b'hel')

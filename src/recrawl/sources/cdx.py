@@ -48,7 +48,7 @@ class Cdx(Source):
         for line in context.lines(stream):
             if _is_header(line):
                 continue
-            for fields in _parted(line.decode("utf-8", "replace").split(), n_fields):
+            for fields in _split_joined(line.decode("utf-8", "replace").split(), n_fields):
                 try:
                     yield _visit(_values(letters or _letters(fields), fields), context.now)
                 except BadRecord as error:
@@ -63,10 +63,10 @@ def _values(letters: list[str], fields: list[str]) -> dict[str, str]:
     return {LETTERS[letter]: value for letter, value in by_letter if letter in LETTERS and value != "-"}
 
 
-def _parted(fields: list[str], n: int) -> list[list[str]]:
+def _split_joined(fields: list[str], n: int) -> list[list[str]]:
     """One capture, or the two of a line whose end was lost between the blocks of a ZipNum index.
 
-    The last field of the first has then grown together with the first of the second. Neither is used.
+    The last field of the first is then joined with the first field of the second. Neither is used.
     """
     return [fields[:n], fields[n - 1 :]] if n in (9, 10, 11) and len(fields) == 2 * n - 1 else [fields]
 

@@ -51,7 +51,8 @@ def _parsed(line: str) -> Mapping[str, Any]:
 
 
 def _example(row: Mapping[str, Any]) -> tuple[str, bool] | None:
-    """
+    """The text (else the URL) and the label of a row.
+
     >>> _example({"url": "https://e.org/a", "label": "yes"}), _example({"url": "https://e.org/a"})
     (('https://e.org/a', True), None)
     """

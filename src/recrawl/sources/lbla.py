@@ -105,7 +105,7 @@ def _visits(row: dict[str, str], lags: list[int]) -> Iterator[Visit]:
 
 
 class Placeholders:
-    """Made-up links of one page that come and go by the numbers.
+    """Made-up links of one page, as many as were counted, and as many of them new.
 
     >>> links = Placeholders("https://e.org/")
     >>> links.next(2, 2), links.next(2, 1)

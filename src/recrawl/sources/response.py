@@ -12,7 +12,7 @@ from recrawl.web.visit import Outcome, Visit
 def response_visit(
     url: str, at: datetime, status: int, headers: Mapping[str, str], body: bytes, payload_digest: str | None = None
 ) -> Visit:
-    """The visit that a response means; `headers` has lower-case names.
+    """The visit that a response shows; `headers` has lower-case names.
 
     >>> from datetime import UTC
     >>> seen = response_visit("https://e.org/", datetime(2026, 1, 2, tzinfo=UTC), 301, {"location": "/new"}, b"")

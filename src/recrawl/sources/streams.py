@@ -87,7 +87,7 @@ def plain(head: bytes) -> bytes:
         if head.startswith(_ZSTD):
             return zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(head).read(HEAD) or head
     except (zlib.error, zstandard.ZstdError):
-        pass  # reading on will meet the damage and name it
+        pass  # reading on will report the damage
     return head
 
 

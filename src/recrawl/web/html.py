@@ -80,7 +80,7 @@ def _base(href: str | None, url: str) -> str:
 
 
 def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
-    """All visible text, and the visible text without that of links (LBLA section 7.1: the content digest has no outlinks)."""
+    """All visible text, and the visible text without that of links (Dang et al. 2022, section 7.1: no outlinks in the content digest)."""
     if tree.body is None:
         return "", ""
     tree.strip_tags(_HIDDEN, recursive=True)
@@ -217,7 +217,7 @@ HEAPS_K, HEAPS_BETA, HEAPS_SPREAD = 2.45, 0.73, 0.5
 def text_quality(vocabulary: int, size: int) -> float:
     """How natural the ratio of vocabulary to document size is, from 0 (empty, repeated, word list) to 1 (like prose).
 
-    LBLA section 5.2 uses "a non-linear function applied on a ratio of the vocabulary size to the document size" and does not
+    Dang et al. (2022), section 5.2, use "a non-linear function applied on a ratio of the vocabulary size to the document size" and does not
     give it. Here: the ratio of the vocabulary V to that which Heaps' law expects of a text of N words, on a log scale, through
     a Gaussian: ``exp(−½ (ln(V / (k N^β)) / s)²)``.
 

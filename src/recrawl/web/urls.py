@@ -191,7 +191,7 @@ def _is_address(host: str) -> bool:
 
 
 def path_depth(url: str) -> int:
-    """The number of directories and files in the path (LBLA section 5.2).
+    """The number of directories and files in the path (Dang et al. 2022, section 5.2).
 
     >>> path_depth("https://domain.com/en/news/article123456/")
     3
@@ -200,7 +200,7 @@ def path_depth(url: str) -> int:
 
 
 def domain_depth(url: str) -> int:
-    """The number of labels of the host after a leading ``www.`` (LBLA section 5.2); 1 for an IP address.
+    """The number of labels of the host after a leading ``www.`` (Dang et al. 2022, section 5.2); 1 for an IP address.
 
     >>> domain_depth("https://sub.domain.com/"), domain_depth("https://www.domain.com/")
     (3, 2)

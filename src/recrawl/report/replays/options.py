@@ -16,7 +16,9 @@ from recrawl.plan.options import PlanOptions
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
 
-DEFAULT_POLICIES = "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, expected-harvest, oracle"
+DEFAULT_POLICIES = (
+    "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, expected-harvest, oracle"
+)
 RELEVANT = 0.5  #: above which a link counts as relevant, where nothing else is asked for
 
 

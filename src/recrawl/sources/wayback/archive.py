@@ -43,7 +43,7 @@ class ArchiveReport:
 class Delivery:
     """A visit on its way; `Archive.acknowledge` it once it is stored."""
 
-    url: str  # as asked for
+    url: str  # as requested
     visit: Visit
     _key: Key
     _complete: bool
@@ -60,7 +60,7 @@ class Archive:
 
     The index answers for all spellings of a page (http and https, with and without www): a visit's `url` is the one
     captured. With `mementos=False` visits have digests but no links. A URL whose captures were completed longer than
-    `news_after` ago is asked for later ones.
+    `news_after` ago is checked for later ones.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class Archive:
             state.begin(self.span, self.span[0])
         elif state.complete_at and self._may_have_news(state.complete_at):
             state.begin(self.span, max((capture.timestamp for capture in state.in_order()), default=self.span[0]))
-        asked: set[str | None] = set()
+        resumed_from: set[str | None] = set()
         while state.complete_at is None:
-            asked.add(state.resume_key)
+            resumed_from.add(state.resume_key)
             answer = ask_index(self.client, state.url, state.since, self.span[1], state.resume_key, self.page_size)
-            if answer.resume_key is not None and answer.resume_key in asked:
+            if answer.resume_key is not None and answer.resume_key in resumed_from:
                 raise ArchiveError(f"the index goes in circles: resume key {answer.resume_key!r} came twice")
             new = state.add(answer, self.client.clock.now())
             self.report.captures += new
@@ -168,7 +168,7 @@ class Archive:
             raise ArchiveError(f"{len(failures)} mementos could not be fetched, run again to go on; {failures[0]}")
 
     def _visit(self, capture: Capture, sequence: CaptureSequence) -> tuple[Visit, bool]:
-        """The visit a capture means, and whether that is all there is to know."""
+        """The visit that a capture shows, and whether that is all there is to know."""
         if sequence.is_unchanged(capture) and (sequence.complete or not capture.is_page):
             return self._without_links(capture, 304, "unchanged"), True
         if capture.status is None:

@@ -1,4 +1,4 @@
-"""Ask a server politely: spaced requests, patience with failures, and no answer taken for what it is not."""
+"""Polite requests to a server: spaced, repeated after failures, and never mistaking an error page for an answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Clock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Wait."""
         time.sleep(seconds)
 
 
@@ -85,11 +85,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
     def ask(self, url: str, pace: Pace, read: Callable[[httpx.Response], T]) -> T:
-        """What `read` makes of the answer; it sees only answers below 500 and raises `TryAgain` for nonsense.
+        """The result of `read` on the answer; it gets only answers below 500, and raises `TryAgain` for nonsense.
 
         Every try keeps the pace. Raises `ArchiveError` when the tries are used up or trying again is pointless.
         """

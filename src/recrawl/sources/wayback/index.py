@@ -69,10 +69,10 @@ def ask_index(
 
     Without `collapse`, which would drop unchanged captures: that a page did not change is half of its history.
     """
-    asked: dict[str, Any] = {"url": url, "matchType": "exact", "limit": page_size, "showResumeKey": "true"}
+    parameters: dict[str, Any] = {"url": url, "matchType": "exact", "limit": page_size, "showResumeKey": "true"}
     optional = {"from": since, "to": until, "resumeKey": resume_key}
-    asked |= {name: value for name, value in optional.items() if value is not None}
-    address = f"{client.base_url}/cdx/search/cdx?{urlencode(asked)}"
+    parameters |= {name: value for name, value in optional.items() if value is not None}
+    address = f"{client.base_url}/cdx/search/cdx?{urlencode(parameters)}"
     answer = client.ask(address, client.index_pace, lambda response: _read(client, response, page_size))
     if answer.resume_key is not None and not answer.captures:
         raise ArchiveError(f"the index does not advance: no captures before resume key {answer.resume_key!r}")

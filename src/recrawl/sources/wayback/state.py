@@ -1,4 +1,4 @@
-"""What was already asked and delivered, one small JSON file for each URL, safe against a kill at any moment."""
+"""What was already requested and delivered: one small JSON file per URL, safe against a kill at any moment."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class UrlState:
 
     url: str
     path: Path
-    span: Span = (None, None)  # the time asked for
-    since: str | None = None  # where the running question begins: later than `span` when only news are asked for
+    span: Span = (None, None)  # the requested time
+    since: str | None = None  # where the current request begins: later than `span` if only later captures are requested
     resume_key: str | None = None
     complete_at: datetime | None = None  # when the index had listed everything; None: it has not yet
     captures: dict[Key, Capture] = field(default_factory=dict)
     stored: dict[Key, bool] = field(default_factory=dict)  # acknowledged captures; True: with all that can be known
 
     def begin(self, span: Span, since: str | None) -> None:
-        """Start a new question; what is known and stored stays."""
+        """Start a new request; what is known and stored stays."""
         self.span, self.since, self.resume_key, self.complete_at = span, since, None, None
 
     def add(self, answer: IndexPage, now: datetime) -> int:
-        """Keep one answer of the index and say how many captures were new.
+        """Add one page of the index and return how many captures were new.
 
         The index repeats itself, and may list a page and something else under one time: then the page counts.
         """
