@@ -186,7 +186,9 @@ def _check_settings(policy: Policy) -> None:
     try:
         settings = policy.settings()
     except AttributeError as problem:
-        raise AssertionError(f"{kind.__name__} does not remember its setting {problem.name!r} under that name") from None
+        raise AssertionError(
+            f"{kind.__name__} does not remember its setting {problem.name!r} under that name"
+        ) from None
     again = kind(**settings)
     assert repr(again) == repr(policy), f"{policy!r} made again from its settings is {again!r}"
 

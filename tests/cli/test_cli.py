@@ -162,7 +162,7 @@ def test_the_demo_ends_in_lines_that_say_what_to_look_at(tmp_path: Path) -> None
     ("arguments", "code", "message"),
     [
         (["info", "--history", "nowhere"], 1, "no history at nowhere"),
-        (["show", "ftp://x", "--history", "H"], 1, "not an http or https URL"),
+        (["show", "ftp://x", "--history", "H"], 2, "not an http or https URL"),
         (["show", "http://never.example/", "--history", "H"], 1, "was never visited"),
         (["stats", "--every", "soon", "--history", "H"], 2, "'soon' is not a period"),
         (["export", "panel", "--every", "1m", "--history", "H"], 1, "--min-share"),

@@ -240,7 +240,8 @@ def test_any_bytes_come_back(
     raw = [(one.rec_type, one.raw_stream.read()) for one in ArchiveIterator(io.BytesIO(data), no_record_parse=True)]
     assert [kind for kind, _ in raw] == ["warcinfo", "response", "request", "response"]
     assert raw[1][1].split(b"\r\n\r\n", 1)[1] == raw[2][1] == body
-    assert [item.url for item in Warc().read(io.BytesIO(data), Context()) if isinstance(item, Visit)][-1] == "https://e.org/after"
+    read = [item.url for item in Warc().read(io.BytesIO(data), Context()) if isinstance(item, Visit)]
+    assert read[-1] == "https://e.org/after"
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_explain_gives_both_numbers(history: History) -> None:
 
 def test_what_was_tuned_for_links_does_not_plan_for_content(tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
-    recommend(history.store.folder, {"policy": "bandit", "every": "crawl"})
+    recommend(history, {"policy": "bandit", "every": "crawl"})
     assert default_policy(history).policy == "bandit"
     assert default_policy(history, goal="content").policy == "freshness-value"
 

@@ -310,7 +310,7 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     longer = History.create(tmp_path / "h")
     daily(longer, "lively", 1, 20)
     assert default_policy(longer).policy == FALLBACK
-    recommend(longer.store.folder, {"policy": "bandit", "every": "crawl", "settings": {"window": 28}})
+    recommend(longer, {"policy": "bandit", "every": "crawl", "settings": {"window": 28}})
     default = default_policy(longer)
     assert (default.policy, default.settings) == ("bandit", {"window": 28})
     assert default_policy(longer, "21d").policy == SHORT_FALLBACK

@@ -95,9 +95,9 @@ def test_probabilities_equal_those_of_a_plain_look_at_the_whole_record(
         ]
         seen: list[Seen] = [[] for _ in range(world.n_pages)]
         for visits in in_window:
-            for page, told, answered in zip(visits.page, visits.updated, visits.answered, strict=True):
+            for page, updated, answered in zip(visits.page, visits.updated, visits.answered, strict=True):
                 if answered:
-                    seen[page].append((microseconds(visits.at), int(told)))
+                    seen[page].append((microseconds(visits.at), int(updated)))
         for page in range(world.n_pages):
             expected = plain_probability(seen[page], microseconds(now), 0.1, interpolated)
             assert found[page] == pytest.approx(expected, abs=1e-6)

@@ -27,7 +27,7 @@ def test_the_policy_that_found_most_is_recommended_and_planned_with(hourly: tupl
     coverage = {run.policy: summarise(run).coverage for run in found.runs}
     assert found.best.policy == max(coverage, key=lambda name: coverage[name] or 0)
     assert found.against_next is not None
-    recommend(history.store.folder, found.record("crawl"))
+    recommend(history, found.record("crawl"))
     chosen = default_policy(history)
     assert chosen.policy == found.best.policy
     assert "recrawl tune recommended" in chosen.why

@@ -64,8 +64,7 @@ def test_the_estimate_is_right_on_average() -> None:
     rng = random.Random(8)
     pairs = [(words, edited(rng, words, rng.random())) for words in (prose(rng, 400) for _ in range(200))]
     errors = [
-        similarity(sketch(" ".join(a)), sketch(" ".join(b))) - jaccard(" ".join(a), " ".join(b))
-        for a, b in pairs
+        similarity(sketch(" ".join(a)), sketch(" ".join(b))) - jaccard(" ".join(a), " ".join(b)) for a, b in pairs
     ]
     assert abs(np.mean(errors)) < 0.01
     assert np.std(errors) < 0.063

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
@@ -40,6 +41,17 @@ def checked_period(text: str) -> str:
     return text
 
 
+def checked_url(text: str) -> str:
+    """A canonical URL; anything else is wrong usage."""
+    from recrawl.errors import BadUrl
+    from recrawl.web.urls import canonical
+
+    try:
+        return canonical(text)
+    except BadUrl as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def optional_period(text: str | None) -> str | None:
     """A period, or none."""
     return text and checked_period(text)
@@ -47,7 +59,7 @@ def optional_period(text: str | None) -> str | None:
 
 def checked_rounds(text: str) -> str:
     """``crawl``, a period, or times."""
-    from recrawl.world.rounds import parse_rounds
+    from recrawl.world.every import parse_rounds
 
     try:
         parse_rounds(text)
@@ -88,13 +100,16 @@ def chosen(option: str, text: str, known: tuple[Any, ...]) -> tuple[Any, ...]:
 def open_history(folder: str, as_of: str | None = None) -> Any:
     """The history that a command reads, as it was known at `as_of`."""
     from recrawl.errors import BadRecord
-    from recrawl.history import History
     from recrawl.web.visit import parse_at
 
     try:
         moment = parse_at(as_of) if as_of else None
     except BadRecord as error:
-        raise typer.BadParameter(f"{error}; write a time with its zone, such as 2025-03-01T00:00:00Z") from None
+        raise typer.BadParameter(
+            f"{error}; write a time with its zone, such as 2025-03-01T00:00:00Z", param_hint="--as-of"
+        ) from None
+    from recrawl.history import History  # takes a second to load: what is wrong with the options is said before
+
     history = History.open(folder)
     return history.as_of(moment) if moment else history
 
@@ -126,8 +141,15 @@ def check_writable(out: str | None, option: str = "--out") -> None:
         raise typer.BadParameter(f"{out} is a directory; name a file", param_hint=option)
     if not path.parent.is_dir():
         raise typer.BadParameter(f"there is no directory {path.parent}; create it first", param_hint=option)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise typer.BadParameter(f"{out} cannot be written", param_hint=option)
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe
+    try:
+        with TemporaryFile(
+            dir=os.path.dirname(os.path.realpath(path))
+        ):  # files are written beside their final place first
+            pass
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be written: {error.strerror or error}", param_hint=option) from None
 
 
 def note(message: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import JsonOption, print_json
+from recrawl.cli.common import JsonOption, checked_url, print_json
 from recrawl.cli.option_groups import with_options
 from recrawl.cli.planning import HistoryOptions, planning
 from recrawl.plan.options import PlanOptions
@@ -15,24 +15,13 @@ if TYPE_CHECKING:
     from recrawl.plan.explain import PlanExplanation
 
 
-def _checked_url(text: str) -> str:
-    """A canonical URL; anything else is wrong usage."""
-    from recrawl.errors import BadUrl
-    from recrawl.web.urls import canonical
-
-    try:
-        return canonical(text)
-    except BadUrl as error:
-        raise typer.BadParameter(str(error)) from None
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("explain")(with_options(explain))
 
 
 def explain(
-    url: Annotated[str, typer.Argument(help="The page.", callback=_checked_url)],
+    url: Annotated[str, typer.Argument(help="The page.", callback=checked_url)],
     options: PlanOptions,
     past: HistoryOptions,
     json: JsonOption = False,
@@ -84,7 +73,9 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
     screen = Screen()
     rank = f"rank {it.rank:,} of {it.n_known:,}" if it.rank else f"no rank among {it.n_known:,}"
     screen.item(it.url)
-    screen.line(f"{'in the plan' if it.is_picked else 'not in the plan'} of {budget:,} pages by {it.policy}: {rank}")
+    screen.line(
+        f"{'in the plan' if it.is_picked else 'not in the plan'} of {count(budget, 'page')} by {it.policy}: {rank}"
+    )
     if it.reason:
         screen.line(f"why it would be picked: {it.reason}" if not it.is_picked else f"why: {it.reason}")
     if not it.is_picked:

@@ -78,11 +78,11 @@ def export(
     panel: pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past
     rounds (--features, --past). predictions: what the model expects of every page (--model).
     """
-    from recrawl.report import export as tables
-
     check_writable(out)
     kind = ExportFormat.jsonl if json else format or _format_of(out)
     opened = open_history(history, as_of)
+    from recrawl.report import export as tables
+
     if what is ExportTable.panel:
         parts = tables.panel_rows(opened, every, min_share)
     elif what is ExportTable.features:

@@ -75,7 +75,12 @@ def import_(
     try:
         with progress("importing", total, in_bytes=True) as advance:
             report = import_files(
-                History.open(history, missing_ok=True), files, options, workers=workers, on_read=advance, on_commit=committed
+                History.open(history, missing_ok=True),
+                files,
+                options,
+                workers=workers,
+                on_read=advance,
+                on_commit=committed,
             )
     except KeyboardInterrupt:
         note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to continue")

@@ -73,13 +73,13 @@ def _print(totals: Summary, n_bytes: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from recrawl.history.summary import moment
+    from recrawl.core.times import iso_text
 
     out = console()
     period = "no visits yet"
     if totals.first_at and totals.last_at:
         days = (totals.last_at - totals.first_at).total_seconds() / 86400
-        period = f"{moment(totals.first_at)[:16]} to {moment(totals.last_at)[:16]} UTC, {days:,.1f} days"
+        period = f"{iso_text(totals.first_at)[:16]} to {iso_text(totals.last_at)[:16]} UTC, {days:,.1f} days"
     out.print(
         f"[bold]{totals.visits:,}[/] visits to [bold]{totals.pages:,}[/] pages on {totals.hosts:,} hosts, "
         f"{totals.links:,} distinct links seen; {n_bytes / 1e6:,.1f} MB"

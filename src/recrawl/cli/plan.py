@@ -81,6 +81,7 @@ def _show(made: Plan, top: int) -> None:
     from itertools import islice
 
     from recrawl.cli.screen import Screen
+    from recrawl.core.words import count
 
     screen = Screen()
     if len(made) and top:
@@ -89,7 +90,7 @@ def _show(made: Plan, top: int) -> None:
             screen.item(row["url"], *_facts(row))
         screen.gap()
     shown = f" ({top} shown, --top shows more)" if 0 < top < len(made) else ""
-    screen.line(f"{len(made):,} of {made.n_known:,} known pages, {made.gain_in_words()} expected{shown}")
+    screen.line(f"{len(made):,} of {count(made.n_known, 'known page')}, {made.gain_in_words()} expected{shown}")
     screen.line(f"plan {made.id}")
     if made.left_out:
         screen.line("not picked: " + ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items()))
@@ -97,7 +98,7 @@ def _show(made: Plan, top: int) -> None:
         screen.line(_by_budget(made))
     if made.n_starving:
         screen.line(
-            f"{made.n_starving:,} pages have waited more than {made.request.max_wait.days} days and are not in the plan; "
+            f"{count(made.n_starving, 'page')} waited more than {made.request.max_wait.days} days and are not in the plan; "
             f"so that none waits longer, --budget {made.budget_needed:,} would be needed in every cycle",
             style="yellow",
         )

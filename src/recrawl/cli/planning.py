@@ -31,9 +31,9 @@ class HistoryOptions:
 @contextmanager
 def planning(past: HistoryOptions, options: PlanOptions) -> Iterator[tuple[History, Planner]]:
     """The history as it was opened, and a planner for it, with a sign of life on a terminal."""
+    opened = past.open()
     from recrawl.plan.planner import Planner
 
-    opened = past.open()
     with steps("reading what was visited") as on_step:
         planner = Planner(opened, options, on_step=on_step, on_note=note)
         planner.situation  # noqa: B018  # the slow part, while progress is shown

@@ -12,6 +12,7 @@ from recrawl.cli.common import (
     AsOfOption,
     HistoryOption,
     JsonOption,
+    checked_url,
     open_history,
     print_json,
     working,
@@ -45,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    url: Annotated[str, typer.Argument(help="The page.")],
+    url: Annotated[str, typer.Argument(help="The page.", callback=checked_url)],
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     last: Annotated[int, typer.Option("--last", min=1, help="Maximum number of visits to show, the newest.")] = 40,

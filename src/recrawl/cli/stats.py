@@ -54,11 +54,11 @@ def stats(
     fit them, the most extreme pages, top-level domains, and the time between visits: the analysis of Dang et al. (2022) and of
     Jayawardana et al. (2020). Many rounds are shown as means by day, week or month; --json has every round.
     """
+    check_writable(out)
+    opened = open_history(history, as_of)
     from recrawl.report.stats.analysis import analyse, default_share
     from recrawl.world.panel import build
 
-    check_writable(out)
-    opened = open_history(history, as_of)
     with working("working out what was new, and how it is distributed"):
         timeline = opened.timeline
         share = default_share(opened, every) if min_share is None else min_share

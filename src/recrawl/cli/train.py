@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import shlex
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -77,6 +78,7 @@ def train(
 
     The model is one file, without pickle, that records what it was trained on. recrawl predict uses it.
     """
+    check_writable(out)
     from recrawl.cli.common import chosen
     from recrawl.insight.related import METHODS
     from recrawl.insight.targets import LINKS
@@ -85,7 +87,6 @@ def train(
     from recrawl.models.predictor import train as run
     from recrawl.models.saved import save
 
-    check_writable(out)
     named(learner)
     if neighbours not in METHODS:
         raise typer.BadParameter(f"--neighbours {neighbours!r}: choose among {', '.join(METHODS)}")
@@ -117,29 +118,39 @@ def train(
     from rich.text import Text
 
     screen = console()
-    screen.print(score_table(predictor))
+    show_scores(predictor)
     for sentence in outdone(predictor):
         note(sentence)
     screen.print(
         Text(
             f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
             f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
-            f"next: recrawl predict --model {out}"
+            f"next: recrawl predict --model {shlex.quote(out)}{_beside(history)}"
         )
     )
 
 
-def score_table(predictor: Predictor) -> Any:
+def show_scores(predictor: Predictor) -> None:
     """How right the model was one round earlier, beside the simple baselines."""
-    from rich.table import Table
+    from recrawl.cli.screen import Screen
 
-    table = Table("new links", "Spearman", "average-count", "previous-count", "area", "expected", "found", "pages")
-    table.title, table.title_justify = "the same model one round earlier", "left"
+    header = ("new links", "Spearman", "average-count", "previous-count", "area", "expected", "found", "pages")
+    rows = []
     for links, scores in predictor.scores.items():
         if scores:
             cells = (_cell(scores[name]) for name in ("spearman", "spearman_average", "spearman_previous", "area"))
-            table.add_row(links, *cells, *(f"{scores[name]:,.0f}" for name in ("expected", "found", "n_pages")))
-    return table if table.row_count else "too few rounds to see how right the model would have been one round earlier"
+            rows.append([links, *cells, *(f"{scores[name]:,.0f}" for name in ("expected", "found", "n_pages"))])
+    screen = Screen()
+    if rows:
+        screen.heading("the same model one round earlier")
+        screen.columns(header, rows)
+    else:
+        screen.line("too few rounds to see how right the model would have been one round earlier")
+
+
+def _beside(history: str) -> str:
+    """The option for a history that is not the default one."""
+    return "" if history == HISTORY else f" --history {shlex.quote(history)}"
 
 
 def outdone(predictor: Predictor) -> list[str]:
@@ -151,7 +162,7 @@ def outdone(predictor: Predictor) -> list[str]:
         if scores and simple[best] > scores["spearman"] + CLEARLY:
             sentences.append(
                 f"one round earlier {best}-count ranked {links} links better ({simple[best]:.3f}, not {scores['spearman']:.3f}); "
-                f"to learn just that: recrawl train --learner {best}-count"
+                f"--learner {best}-count would learn just that"
             )
     return sentences
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -27,13 +28,15 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('url\\n', 1)
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link stays a link
     if target.exists() and not target.is_file():
         yield target
         return
-    beside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident():x}.draft")
+    beside = target.with_name(f".{target.name[:150]}.{os.getpid()}-{get_ident():x}.draft")
     try:
         yield beside
+        if target.exists():
+            shutil.copymode(target, beside)
         _sync(beside)
         os.replace(beside, target)
         with suppress(OSError):  # some network file systems cannot sync a folder

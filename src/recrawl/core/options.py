@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -78,19 +79,20 @@ def spelled(name: str) -> str:
 
 
 def read_values(record: Any) -> None:
-    """Convert every value of a new record to its option's type, whoever gave it: texts of a command line or of a settings file,
-    numbers of a program.
+    """Convert every value of a new record to its option's type: texts of a command line or of settings, values of a program.
 
     >>> @dataclass(frozen=True)
     ... class Limits:
-    ...     pages: "int" = option(10, "Number of pages.")
+    ...     pages: int = option(10, "Number of pages.")
     >>> read_values(Limits(pages="few"))
     Traceback (most recent call last):
     recrawl.errors.BadOption: pages is 'few'; it must be a whole number
     """
     for each, _ in options_of(record):
         value = getattr(record, each.name)
-        if value is not None and value is not each.default:
+        if value == "" and str(each.type).endswith("| None"):
+            object.__setattr__(record, each.name, None)  # an empty setting is none
+        elif value is not None and value is not each.default:
             object.__setattr__(record, each.name, read(spelled(each.name), value, str(each.type)))
 
 
@@ -107,7 +109,7 @@ def read(name: str, value: Any, kind: str) -> Any:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str | int | float | os.PathLike)
+    return isinstance(value, str | numbers.Real | os.PathLike)
 
 
 def _text(value: Any) -> str:
@@ -125,6 +127,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _whole(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return int(value) if isinstance(value, str) else operator.index(value)
 
 

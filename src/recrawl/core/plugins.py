@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib.util
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from recrawl.core.hashing import hash64
 from recrawl.errors import BadPlugin
 
 POLICIES, SOURCES, LEARNERS = "recrawl.policies", "recrawl.sources", "recrawl.learners"  #: groups of entry points
@@ -56,7 +58,7 @@ def from_file(name: str) -> Any:
 def _module(path: Path) -> Any:
     if not path.is_file():
         raise BadPlugin(f"there is no file {path}; write path/to/file.py:Name")
-    name = f"recrawl_plugin_{path.stem}_{abs(hash(path))}"
+    name = f"recrawl_plugin_{path.stem}_{hash64(str(path).encode()) & 0xFFFFFFFF:08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -67,4 +69,19 @@ def _module(path: Path) -> Any:
     except Exception as error:
         del sys.modules[name]
         raise BadPlugin(f"cannot load {path}: {type(error).__name__}: {error}") from error
+    for attribute, value in vars(module).items():
+        if isinstance(value, type) and value.__module__ == name:
+            copyreg.pickle(value, partial(_reduced, f"{path}:{attribute}"))
     return module
+
+
+def _reduced(place: str, instance: Any) -> tuple[Any, ...]:
+    """How an object of a file's class reaches another process, which has not loaded the file."""
+    return _rebuilt, (place, instance.__dict__)
+
+
+def _rebuilt(place: str, state: dict[str, Any]) -> Any:
+    kind = from_file(place)
+    instance = kind.__new__(kind)
+    instance.__dict__.update(state)
+    return instance

@@ -32,7 +32,13 @@ def percent(share: float) -> str:
     """
     if share in (0.0, 1.0) or 0.1 <= share <= 0.99:
         return f"{share:.0%}"
-    return f"{100 * share:.1f}%" if 0.01 <= share < 0.995 else f"{100 * share:.2g}%" if share < 0.5 else f"{100 * share:.2f}%"
+    return (
+        f"{100 * share:.1f}%"
+        if 0.01 <= share < 0.995
+        else f"{100 * share:.2g}%"
+        if share < 0.5
+        else f"{100 * share:.2f}%"
+    )
 
 
 def small_number(value: float) -> str:
@@ -67,7 +73,11 @@ def rate(per_hour: float) -> str:
     """
     if per_hour >= 1:
         return f"{small_number(per_hour)} per hour"
-    return f"{small_number(24 * per_hour)} per day" if per_hour >= 1 / 24 else f"{small_number(730.5 * per_hour)} per month"
+    return (
+        f"{small_number(24 * per_hour)} per day"
+        if per_hour >= 1 / 24
+        else f"{small_number(730.5 * per_hour)} per month"
+    )
 
 
 def _short(value: float) -> str:

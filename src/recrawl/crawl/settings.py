@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -81,7 +82,7 @@ class CrawlOptions(PlanOptions):
             value = settings.get(name)
             is_list = str(each.type).startswith("tuple") and isinstance(value, str)
             if value is not None:
-                values[each.name] = value.split(",") if is_list else value
+                values[each.name] = _parts(value) if is_list else value
         return cls(**values)
 
     def as_settings(self) -> dict[str, Any]:
@@ -97,6 +98,12 @@ class CrawlOptions(PlanOptions):
     def table() -> list[tuple[str, str, str]]:
         """Name, default and meaning of every setting."""
         return [_row(each.name, each.default, info) for each, info in options_of(CrawlOptions)]
+
+
+def _parts(text: str) -> list[str]:
+    """The texts of a list, split at commas; not at those within a setting, such as ``bandit.shares=0.6,0.8``."""
+    at = r",(?=\s*[^,=\s]+\.\w+\s*=)" if "=" in text and not text.startswith(("http:", "https:")) else ","
+    return [part.strip() for part in re.split(at, text) if part.strip()]
 
 
 def _row(name: str, default: Any, info: OptionInfo) -> tuple[str, str, str]:

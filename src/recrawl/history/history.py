@@ -104,6 +104,11 @@ class History:
             raise ValueError(f"as_of needs an aware time, e.g. {at.isoformat()}+00:00")
         return History(self.store, min(at, self.until) if self.until else at)
 
+    @classmethod
+    def of(cls, history: History | str | Path) -> History:
+        """A history, or the one in a folder."""
+        return history if isinstance(history, History) else cls.open(history)
+
     def detached(self) -> History:
         """The same history with caches of its own, which can be dropped without any effect on this one."""
         return History(self.store, self.until)

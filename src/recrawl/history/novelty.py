@@ -104,7 +104,7 @@ def _per_page(
                 continue
             before = -1 if compared_with[v] < 0 else links[compared_with[v]]
             if before >= 0:
-                counts[0, v] = counts[1, v] = counts[2, v] = counts[3, v] = 0
+                counts[:, v] = 0
             if current == last_set and (before < 0 or before == current):
                 continue
             start, stop = set_start[current], set_start[current + 1]
@@ -122,21 +122,21 @@ def _per_page(
                 if before >= 0:
                     k = set_start[before] if kind == 0 else set_start[before] + set_n_internal[before]
                     k_end = set_start[before] + set_n_internal[before] if kind == 0 else set_start[before + 1]
+                n_new, n_seen = 0, n
                 while i < end:
                     link = set_links[i]
                     while k < k_end and set_links[k] < link:
                         k += 1
                     if k == k_end or set_links[k] != link:  # not there at the visit before
+                        n_new += 1
                         j = slot(sighted_link, link, index, n_before)
-                        unseen = index[j] < n_before
-                        if unseen:
+                        if index[j] < n_before:
                             index[j] = n
                             sighted_link[n], sighted_visit[n] = link, 2 * v + kind
                             n += 1
-                        if before >= 0:
-                            counts[kind, v] += 1
-                            counts[2 + kind, v] += unseen
                     i += 1
+                if before >= 0:
+                    counts[kind, v], counts[2 + kind, v] = n_new, n - n_seen
             last_set = current
     return sighted_link, sighted_visit, n
 

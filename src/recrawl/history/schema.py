@@ -48,9 +48,8 @@ TEXTS = pa.schema(
     ]
 )
 VECTORS = pa.schema([("digest", pa.int64()), ("vector", pa.list_(pa.float32()))])  # digest as in visits.terms
-SKETCHES = pa.schema(
-    [("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))]
-)  # `recrawl.web.shingles`; as in visits.terms
+# Of `recrawl.web.shingles`; digest as in visits.terms.
+SKETCHES = pa.schema([("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))])
 TERMS = pa.schema([("id", pa.int64()), ("term", pa.string())])
 URLS = pa.schema([("id", pa.int64()), ("url", pa.string()), ("trap", pa.bool_())])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ _WIDE = {
     name: pa.schema([field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema])
     for name, schema in TABLES.items()
 }
-ROWS_AT_ONCE, BYTES_AT_ONCE = 8_000_000, 256 << 20  #: what compaction holds in memory, at most (about); bytes as on disk
+#: What compaction holds in memory, at most (about); bytes as on disk.
+ROWS_AT_ONCE, BYTES_AT_ONCE = 8_000_000, 256 << 20
 TRIES = 20  #: how often to start again when another process has compacted a table meanwhile
 _COMMIT = CommitProperties(max_commit_retries=100)
 _LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
@@ -333,7 +335,9 @@ def check_format(folder: Path) -> None:
     """Refuse a folder that is not a history, or one that a newer recrawl wrote."""
     marker = folder / MARKER
     if not marker.exists():
-        raise HistoryError(f"no history at {folder}. Make one with: recrawl import FILE --history {folder}")
+        raise HistoryError(
+            f"no history at {folder}. Make one with: recrawl import FILE --history {shlex.quote(str(folder))}"
+        )
     try:
         written = json.loads(marker.read_text())
         newer = int(written["format"]) > FORMAT

@@ -70,4 +70,3 @@ def summary(history: History, n_hosts: int = 10) -> Summary:
         visits_per_day={str(day): int(n) for day, n in zip(days, per_day, strict=True)},
         top_hosts=dict(hosts.most_common(n_hosts)),
     )
-

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from recrawl.history import History
+from recrawl.world.every import Every
 from recrawl.world.panel import build
 from recrawl.world.recorded import World
-from recrawl.world.rounds import Every
 
 
 def with_related(

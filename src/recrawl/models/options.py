@@ -10,8 +10,8 @@ from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption, RecrawlError
 from recrawl.insight.features.sets import MAX_HISTORY, preset
 from recrawl.insight.targets import LINKS, NewLinkCount
+from recrawl.world.every import parse_rounds
 from recrawl.world.related import METHODS
-from recrawl.world.rounds import parse_rounds
 
 if TYPE_CHECKING:
     from recrawl.models.predictor import Recipe

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shlex
 import zipfile
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -191,10 +192,12 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             about = json.loads(text)
             data = {links: file.read(f"{links}.skops") for links in about["recipe"]["links"]}
     except FileNotFoundError:
-        raise BadModel(f"there is no model at {path}; make one with: recrawl train --out {path}") from None
+        raise BadModel(
+            f"there is no model at {path}; make one with: recrawl train --out {shlex.quote(str(path))}"
+        ) from None
     except (OSError, zipfile.BadZipFile, zlib_error, KeyError, ValueError, TypeError) as error:
         raise BadModel(
-            f"{path} is not a recrawl model, or is damaged ({error}). Train it again with: recrawl train --out {path}"
+            f"{path} is not a recrawl model, or is damaged ({error}). recrawl train --out FILE writes one"
         ) from error
     for links, blob in data.items():
         if hashlib.sha256(blob).hexdigest() != about["sha256"].get(links):

@@ -130,7 +130,7 @@ class Model:
         )
 
 
-def train(history: History, *, on_step: Step = ignore, on_note: Step = ignore, **options: Any) -> Model:
+def train(history: History | str | Path, *, on_step: Step = ignore, on_note: Step = ignore, **options: Any) -> Model:
     """Learn from a history which pages gain links, by the options of ``recrawl train`` (see `TrainOptions`).
 
     `on_step` is called with what is being done, `on_note` with what the user should know. The history stays as it is.
@@ -144,5 +144,6 @@ def train(history: History, *, on_step: Step = ignore, on_note: Step = ignore, *
     Model(average-count for internal, external, all links, trained on 3 pages and 6 rounds, 2026-03-02 to 2026-03-07)
     https://e.org/news
     """
+    history = History.of(history)
     recipe = record_of(TrainOptions, options).recipe()
     return Model(predicting.train(history, recipe, on_step, on_note))

@@ -7,7 +7,6 @@ made again only when another model is used or visits were added.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import NEVER, US_PER_HOUR
-from recrawl.errors import HistoryError, NotEnoughData
+from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.insight.hints.of_pages import hints_of
 from recrawl.insight.targets import new_links
@@ -142,22 +141,19 @@ def _key(history: History, model: str | Path) -> bytes:
 
 def _kept(history: History, key: bytes) -> pa.Table | None:
     """The predictions that were kept, if they are of this model and no visit was added since."""
-    path = history.store.folder / FILE
+    data = history.beside.read_bytes(FILE)
+    if data is None:
+        return None
     try:
-        if (pq.read_schema(path).metadata or {}).get(b"of") != key:
+        if (pq.read_schema(pa.BufferReader(data)).metadata or {}).get(b"of") != key:
             return None
-        rows = pq.read_table(path)
+        rows = pq.read_table(pa.BufferReader(data))
         return rows if set(rows.column_names) == COLUMNS else None
     except (OSError, pa.ArrowInvalid):
         return None
 
 
 def _keep(history: History, key: bytes, rows: pa.Table) -> None:
-    path = history.store.folder / FILE
-    beside = path.with_suffix(f".{os.getpid()}")
-    try:
-        pq.write_table(rows.replace_schema_metadata({b"of": key}), beside, compression="zstd")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise HistoryError(f"cannot write {path}: {error.strerror}") from error
+    buffer = pa.BufferOutputStream()
+    pq.write_table(rows.replace_schema_metadata({b"of": key}), buffer, compression="zstd")
+    history.beside.write_bytes(FILE, buffer.getvalue().to_pybytes())

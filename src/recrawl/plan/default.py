@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
 from recrawl.core.words import count
-from recrawl.errors import HistoryError
 from recrawl.history import History
 from recrawl.policies import DEFAULT
+from recrawl.policies.registry import known
 from recrawl.world.rounds import rounds_of
 
 ENOUGH_CYCLES = 3  #: after which pages were seen to gain links, or not
@@ -41,12 +39,12 @@ def default_policy(history: History, every: str = "crawl", goal: str = "links", 
         return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
-    found = recommendation(history.store.folder)
-    if found and found.get("every") == every and not _is_of_the_future(found, history):
+    tuned = recommendation(history)
+    if tuned and tuned.get("every") == every and not _is_of_the_future(tuned, history) and tuned["policy"] in known():
         return Default(
-            found["policy"],
-            f"by {found['policy']}, as recrawl tune recommended on {str(found.get('made_at', ''))[:10]}",
-            found.get("settings", {}),
+            tuned["policy"],
+            f"by {tuned['policy']}, as recrawl tune recommended on {str(tuned.get('made_at', ''))[:10]}",
+            tuned.get("settings", {}),
         )
     n_cycles = len(rounds_of(history.slim_timeline, every).ends) if history.slim_timeline.n_visits else 0
     if n_cycles >= ENOUGH_CYCLES:
@@ -63,29 +61,23 @@ def default_policy(history: History, every: str = "crawl", goal: str = "links", 
     return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far}{way_out}")
 
 
-def _is_of_the_future(found: dict[str, Any], history: History) -> bool:
+def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:
     """Whether a recommendation rests on visits that are not part of this history, as it was known at some moment."""
     try:
-        return history.until is not None and datetime.fromisoformat(found.get("until", "")) > history.until
+        return history.until is not None and datetime.fromisoformat(tuned.get("until", "")) > history.until
     except (TypeError, ValueError):
         return False
 
 
-def recommendation(folder: Path) -> dict[str, Any] | None:
+def recommendation(history: History) -> dict[str, Any] | None:
     """What was recommended last, None where nothing (readable) was."""
     try:
-        found = orjson.loads((folder / FILE).read_bytes())
-    except (OSError, ValueError):
+        value = orjson.loads(history.beside.read_bytes(FILE) or b"")
+    except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("policy"), str) else None
+    return value if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
 
 
-def recommend(folder: Path, found: dict[str, Any]) -> None:
+def recommend(history: History, recommended: dict[str, Any]) -> None:
     """Remember a recommendation; a crash leaves the old one or the new one."""
-    path = folder / FILE
-    beside = path.with_suffix(f".{os.getpid()}")
-    try:
-        beside.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY))
-        beside.replace(path)
-    except OSError as error:
-        raise HistoryError(f"cannot write {path}: {error.strerror}") from error
+    history.beside.write_bytes(FILE, orjson.dumps(recommended, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY))

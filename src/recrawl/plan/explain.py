@@ -104,11 +104,16 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
 def _page(situation: Situation, url: str) -> int:
     places = np.flatnonzero(situation.page == page_id(url))
     if not len(places):
-        raise RecrawlError(
-            f"{url} was never visited, so it cannot be in a plan. Import a visit of it first; what to expect of a page that "
-            "was never visited is shown by recrawl predict --url"
-        )
+        raise never_visited(url)
     return int(places[0])
+
+
+def never_visited(url: str) -> RecrawlError:
+    """What to say of a page that the history does not have."""
+    return RecrawlError(
+        f"{url} was never visited, so it cannot be in a plan. Import a visit of it first; recrawl predict --explain URL says "
+        "what to expect of a page that was never visited"
+    )
 
 
 def _expected(

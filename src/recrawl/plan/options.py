@@ -26,11 +26,12 @@ def _check_change(text: str) -> None:
     try:
         notion_or_any(text)
     except RecrawlError as error:
-        raise ValueError(f"{error}, or {ANY}") from None
+        is_name = "Known: " in str(error)
+        raise ValueError(f"{error}, or {ANY}" if is_name else str(error)) from None
 
 
 def _check_rounds(text: str) -> None:
-    from recrawl.world.rounds import parse_rounds
+    from recrawl.world.every import parse_rounds
 
     parse_rounds(text)
 
@@ -147,10 +148,14 @@ class PlanOptions:
             return
         from recrawl.policies.settings import parse
 
-        names = {text.partition("=")[0].rpartition(".")[0].strip() for text in self.settings}
+        names = {text.partition("=")[0].rpartition(".")[0].strip() for text in self.settings} - {""}
         if isinstance(self.policy, str):
             self._check_policy(self.policy)
             names = {self.policy}
+        elif isinstance(self.policy, type):
+            raise BadOption(
+                f"policy is the class {self.policy.__name__}; give its name, or an object: {self.policy.__name__}()"
+            )
         elif self.policy is not None:
             _refuse_future(self.policy.name, self.policy.needs)
             if self.settings:

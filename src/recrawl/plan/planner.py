@@ -5,11 +5,13 @@ The only way to a plan: the API, the commands, the Scrapy add-on and ``recrawl c
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,11 @@ import pyarrow as pa
 from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.core.hashing import hash64
 from recrawl.core.options import record_of
-from recrawl.core.times import NEVER, microseconds, parse_period
+from recrawl.core.times import NEVER, microseconds, parse_moment, parse_period
 from recrawl.history import History
 from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
-from recrawl.plan.explain import PlanExplanation
+from recrawl.plan.explain import PlanExplanation, never_visited
 from recrawl.plan.explain import explain as explain_page
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.plan import Plan, PlanRequest
@@ -31,6 +33,7 @@ from recrawl.plan.survey import survey
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.choice import Choice
+from recrawl.policies.registry import blaming, check_choice
 from recrawl.web import urls
 from recrawl.world.change import notion_or_any
 
@@ -52,13 +55,14 @@ class Planner:
         self,
         history: History,
         options: PlanOptions | None = None,
-        now: datetime | None = None,
+        now: datetime | str | None = None,
         *,
         forbidden: Ints | None = None,
         on_step: Report = ignore,
         on_note: Report = ignore,
     ) -> None:
         self.options = PlanOptions() if options is None else options
+        now = parse_moment(now) if isinstance(now, str) else now
         self.history = history.detached() if now is None else history.as_of(now)
         self.now = now or history.until or datetime.now(UTC)
         self.forbidden, self.on_step, self.on_note = forbidden, on_step, on_note
@@ -69,6 +73,8 @@ class Planner:
 
     def explain(self, url: str) -> PlanExplanation:
         """Why a page is, or is not, in the plan."""
+        if self.history.urls_of(np.array([urls.page_id(url)]))[0].as_py() is None:
+            raise never_visited(url)  # at once, before the past is read
         return explain_page(self.situation, self.request, self.budget, url, self.now)
 
     @cached_property
@@ -114,7 +120,7 @@ class Planner:
 
         options = self.options
         if isinstance(options.policy, Policy):
-            return options.policy
+            return copy.deepcopy(options.policy)  # the caller's own stays as it is
         if options.goal == "both":
             from recrawl.policies.links_and_content import LinksAndContent
 
@@ -126,7 +132,9 @@ class Planner:
         return made(default.policy, options.settings, **default.settings)
 
 
-def plan(history: History, *, now: datetime | None = None, keep: bool = False, **options: Any) -> Plan:
+def plan(
+    history: History | str | Path, *, now: datetime | str | None = None, keep: bool = False, **options: Any
+) -> Plan:
     """The pages to fetch next, by the options of ``recrawl plan`` (see `PlanOptions`).
 
     `budget` is a number of pages or a share of the known pages; `policy` a name or a `Policy`. `now`: plan as of that moment,
@@ -142,7 +150,9 @@ def plan(history: History, *, now: datetime | None = None, keep: bool = False, *
     Plan(2 pages by average-count, 5.0 new links expected)
     https://e.org/news
     """
-    made = Planner(history, record_of(PlanOptions, options), now).plan()
+    asked = record_of(PlanOptions, options)  # what is wrong with the options is said before the history is opened
+    history = History.of(history)
+    made = Planner(history, asked, now).plan()
     if keep:
         from recrawl.plan.score import store
 
@@ -150,7 +160,9 @@ def plan(history: History, *, now: datetime | None = None, keep: bool = False, *
     return made
 
 
-def explain(history: History, url: str, *, now: datetime | None = None, **options: Any) -> PlanExplanation:
+def explain(
+    history: History | str | Path, url: str, *, now: datetime | str | None = None, **options: Any
+) -> PlanExplanation:
     """Why a page is, or is not, in the plan that the same options would give.
 
     >>> import recrawl as rc
@@ -160,16 +172,19 @@ def explain(history: History, url: str, *, now: datetime | None = None, **option
     >>> why.is_picked, why.rank, why.cause
     (False, 3, 'below cut')
     """
-    return Planner(history, record_of(PlanOptions, options), now).explain(urls.canonical(url))
+    asked, page = record_of(PlanOptions, options), urls.canonical(url)
+    return Planner(History.of(history), asked, now).explain(page)
 
 
 def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan:
     """The policy's choice as a plan."""
     pages, budget = situation.pages, budget_of(situation, request, now)
     policy = situation.chooser(request)
-    choice = policy.choose(pages, budget, now)
     twice = min(2 * budget.pages + 1, len(pages))
-    ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
+    with blaming(situation.policy):
+        choice = policy.choose(pages, budget, now)
+        ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
+        check_choice(choice, ranked)
     expected, likely = situation.expected(choice, now)
     links_of_ranked, likely_of_ranked = situation.expected(ranked, now)
     spread = choice.spreads()
@@ -227,14 +242,18 @@ def budget_of(situation: Situation, request: PlanRequest, now: datetime) -> Budg
 
 
 def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
-    """Which URLs match one of the shell patterns (``*``, ``?``, ``[…]``); a pattern without any of these is a prefix.
+    """Which URLs match one of the patterns with ``*`` and ``?``; a pattern without any of these is a prefix.
+
+    Brackets mean themselves, since they enclose IPv6 addresses.
 
     >>> matching(pa.array(["https://e.org/a/1", "https://e.org/b"]), ["https://e.org/a/", "*c"]).tolist()
     [True, False]
+    >>> matching(pa.array(["https://[2001:db8::1]/a"]), ["https://[2001:db8::1]/"]).tolist()
+    [True]
     """
     matches = np.zeros(len(url), np.bool_)
     for pattern in patterns:
-        plain = pattern if any(sign in pattern for sign in "*?[") else pattern + "*"
+        plain = (pattern if any(sign in pattern for sign in "*?") else pattern + "*").replace("[", "[[]")
         # Atomic groups save Python time; Arrow's engine does not know them and does not need them.
         expression = fnmatch.translate(plain).replace(r"\Z", r"\z").replace("(?>", "(?:")
         matches |= np.asarray(pa.compute.match_substring_regex(url, f"^{expression}"))

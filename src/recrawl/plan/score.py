@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -127,7 +128,7 @@ class Scores(Sequence[Score]):
         return to_pandas(self.to_arrow())
 
 
-def score(history: History, plan: str | None = None, horizon: timedelta | str | None = None) -> Scores:
+def score(history: History | str | Path, plan: str | None = None, horizon: timedelta | str | None = None) -> Scores:
     """How right the plans kept in a history were, once their pages have been visited.
 
     `plan`: only the plan with this id. `horizon`: only visits within this time after the plan, such as ``"7d"``.
@@ -141,7 +142,7 @@ def score(history: History, plan: str | None = None, horizon: timedelta | str | 
     Scores(1 plan, 5.0 new links expected, 5 found)
     """
     within = parse_period(horizon) if isinstance(horizon, str) else horizon
-    return Scores(scores(history.detached(), plan, within))
+    return Scores(scores(History.of(history).detached(), plan, within))
 
 
 def scores(history: History, plan: str | None = None, horizon: timedelta | None = None) -> Iterator[Score]:

@@ -15,6 +15,7 @@ from recrawl.models.change_expectation import ChangeExpectation
 from recrawl.models.link_expectation import LinkExpectation
 from recrawl.plan.situation import Situation
 from recrawl.policies.base import Policy
+from recrawl.policies.registry import blaming
 from recrawl.world.change import Notion
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Need
@@ -52,9 +53,9 @@ def survey(
     crawler = Crawler(world, policy.needs)
     expectation, changes = LinkExpectation(world.n_pages), ChangeExpectation(world.n_pages)
     last_change = np.full(world.n_pages, NEVER)
-    policy.start(crawler.pages)
     learners = (expectation, changes, policy)
-    with ThreadPoolExecutor(len(learners)) as threads:  # they are independent of each other
+    with blaming(policy), ThreadPoolExecutor(len(learners)) as threads:  # they are independent of each other
+        policy.start(crawler.pages)
         for cycle, batch in enumerate(crawler.recorded()):
             visits = batch.visits
             list(threads.map(lambda learner, visits=visits: learner.observe(visits), learners))

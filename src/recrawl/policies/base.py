@@ -24,12 +24,11 @@ class Policy:
     The constructor remembers its settings under their own names. `start` forgets everything and begins with a collection; what
     is learnt from then on has a name that ends in ``_``. `choose` must not change anything: asked twice, it answers the same.
 
-    >>> from recrawl.policies import RoundRobin
+    >>> from recrawl.policies.select import take
     >>> class NewestFirst(Policy):
     ...     name = "newest-first"
     ...     def choose(self, pages, budget, now):
     ...         return take(-pages.age_hours(now), pages, budget, reason="visited a moment ago")
-    >>> from recrawl.policies.select import take
     >>> from recrawl.testing import check_policy
     >>> check_policy(NewestFirst)
     """

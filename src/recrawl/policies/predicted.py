@@ -110,6 +110,7 @@ class PredictedCount(Policy):
         """The present model. Fitted when it is first needed: most cycles of a long past never need one."""
         if self.to_fit_ is not None:
             self.model_, self.to_fit_ = self.fit(self.known(self.to_fit_)) or self.model_, None
+            self.has_model_ = self.model_ is not None
         return self.model_
 
     def known(self, past: Sequence[Cycle]) -> FeatureInputs:

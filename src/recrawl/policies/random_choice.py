@@ -35,15 +35,15 @@ class RandomChoice(Policy):
 
     def start(self, pages: Pages) -> None:
         """Start the draws again."""
-        self.n_cycles_ = 0
+        self.n_draws_ = 0
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest numbers drawn."""
         # One stream of numbers, read from where this cycle's begin: asked twice, the draw is the same.
-        stream = np.random.PCG64(self.seed).advance(max(self.n_cycles_ - 1, 0) * len(pages))
+        stream = np.random.PCG64(self.seed).advance(self.n_draws_ * len(pages))
         lot = np.random.Generator(stream).random(len(pages))
         return take(lot, pages, budget, reason="drew lot {lot:.4f}", detail={"lot": lot})
 
     def observe(self, visits: Visits) -> None:
-        """The next cycle draws other numbers."""
-        self.n_cycles_ += 1
+        """After visits that it chose, it draws other numbers."""
+        self.n_draws_ += visits.memo is not None

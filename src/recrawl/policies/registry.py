@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from recrawl.core.plugins import POLICIES, from_file, installed, is_in_file
 from recrawl.core.suggest import unknown
-from recrawl.errors import BadPlugin, UnknownPolicy
+from recrawl.errors import BadPlugin, RecrawlError, UnknownPolicy
 from recrawl.policies import PLACES, policy_at
 from recrawl.policies.base import Policy
+from recrawl.policies.choice import Choice
 
 
 class KnownPolicies(Mapping[str, type[Policy]]):
@@ -87,3 +89,28 @@ def _checked(plugin: Any, origin: str) -> type[Policy]:
     if not isinstance(getattr(plugin, "name", None), str):
         raise BadPlugin(f'{origin} has no name; give {plugin.__name__} a class attribute such as name = "my-policy"')
     return plugin
+
+
+@contextmanager
+def blaming(policy: Policy) -> Iterator[None]:
+    """Turn a failure of somebody else's policy into a sentence that names it; failures of recrawl's own stay as they are."""
+    try:
+        yield
+    except RecrawlError:
+        raise
+    except Exception as error:
+        if type(policy).__module__.startswith("recrawl."):
+            raise
+        raise BadPlugin(
+            f"the policy {policy.name!r} failed: {type(error).__name__}: {error}. recrawl.testing.check_policy shows what is wrong "
+            "with it"
+        ) from error
+
+
+def check_choice(*choices: Any) -> None:
+    """Refuse what is not a choice at all."""
+    for choice in choices:
+        if not isinstance(choice, Choice):
+            raise TypeError(
+                f"`choose` returned {type(choice).__name__}, not a Choice (see recrawl.policies.select.take)"
+            )

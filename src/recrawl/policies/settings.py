@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from recrawl.core.plugins import is_in_file
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption
 from recrawl.policies.base import Policy
@@ -35,6 +36,7 @@ def parse(texts: Sequence[str], policies: Sequence[str]) -> dict[str, dict[str, 
         if not match:
             raise BadOption(f"settings {text!r}: write policy.setting=value, such as bandit.window=28")
         name, setting, value = match.groups()
+        name = next((each for each in policies if is_in_file(each) and policy_class(each).name == name), name)
         if name not in policies:
             raise BadOption(f"settings {text!r}: {name!r} is not among the policies ({', '.join(policies)})")
         defaults = policy_class(name).default_settings()

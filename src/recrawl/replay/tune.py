@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from recrawl.core.times import moment
 from recrawl.core.words import count, percent
-from recrawl.errors import RecrawlError, UnknownPolicy
+from recrawl.errors import BadOption, UnknownPolicy
 from recrawl.policies import DEFAULT, named
 from recrawl.policies.budget import Budget
 from recrawl.policies.registry import policy_class
@@ -138,7 +138,7 @@ def tune(
     policies = [policy for policy in policies if Need.FUTURE not in policy.needs]  # no plan can be made by these
     if not policies:
         names = ", ".join(name for name, _ in pairs)
-        raise RecrawlError(f"{names}: knows the future, so it cannot be recommended. Name other policies")
+        raise BadOption(f"policies: {names} knows the future, so it cannot be recommended. Name other policies")
     runs = replay_many(world, policies, [budget], workers=workers, on_cycles=on_cycles)
     ranked = sorted(runs, key=lambda run: -(summarise(run).coverage or 0.0))
     best = _recommended(ranked, seed)

@@ -80,7 +80,7 @@ def _base(href: str | None, url: str) -> str:
 
 
 def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
-    """All visible text, and the visible text without that of links (Dang et al. 2022, section 7.1: no outlinks in the content digest)."""
+    """All visible text, and the same without the text of links (Dang et al. 2022, section 7.1: the digest leaves outlinks out)."""
     if tree.body is None:
         return "", ""
     tree.strip_tags(_HIDDEN, recursive=True)
@@ -208,7 +208,7 @@ def is_html(content_type: str | None, body: bytes) -> bool:
     return kind in ("text/html", "application/xhtml+xml")
 
 
-# -- text quality ------------------------------------------------------------------------------------------------------------
+# -- text quality -----------------------------------------------------------------------------------------------------
 
 #: Vocabulary V of a natural text of N words: V ≈ HEAPS_K · N^HEAPS_BETA (Heaps' law; 70 of 100, 2,000 of 10,000 words).
 HEAPS_K, HEAPS_BETA, HEAPS_SPREAD = 2.45, 0.73, 0.5
@@ -217,9 +217,9 @@ HEAPS_K, HEAPS_BETA, HEAPS_SPREAD = 2.45, 0.73, 0.5
 def text_quality(vocabulary: int, size: int) -> float:
     """How natural the ratio of vocabulary to document size is, from 0 (empty, repeated, word list) to 1 (like prose).
 
-    Dang et al. (2022), section 5.2, use "a non-linear function applied on a ratio of the vocabulary size to the document size" and does not
-    give it. Here: the ratio of the vocabulary V to that which Heaps' law expects of a text of N words, on a log scale, through
-    a Gaussian: ``exp(−½ (ln(V / (k N^β)) / s)²)``.
+    Dang et al. (2022), section 5.2, use "a non-linear function applied on a ratio of the vocabulary size to the document size"
+    and do not give it. Here: the ratio of the vocabulary V to that which Heaps' law expects of a text of N words, on a log scale,
+    through a Gaussian: ``exp(−½ (ln(V / (k N^β)) / s)²)``.
 
     >>> text_quality(0, 0), round(text_quality(71, 100), 2), round(text_quality(2, 1000), 2)
     (0.0, 1.0, 0.0)

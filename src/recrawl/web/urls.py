@@ -24,9 +24,8 @@ TRACKING = (
 _TRACKING = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in TRACKING), re.IGNORECASE)
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNDONE = re.compile(
-    r"%(?:2[DEde]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])"
-)  # an escape of an unreserved character
+#: An escape of an unreserved character.
+_UNDONE = re.compile(r"%(?:2[DEde]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])")
 _HEX = frozenset("0123456789ABCDEFabcdef")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 #: Left alone by the WHATWG rules, but written in two ways on the web; recrawl always escapes them.

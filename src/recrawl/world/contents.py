@@ -14,7 +14,8 @@ from recrawl.core.arrays import Flags, Ints, Ints32, Times
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.history.stored_words import term_counts
-from recrawl.world.rounds import Every, last_in_round, rounds_of
+from recrawl.world.every import Every
+from recrawl.world.rounds import last_in_round, rounds_of
 
 
 @dataclass(frozen=True, kw_only=True)

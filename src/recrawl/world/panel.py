@@ -13,7 +13,8 @@ from recrawl.core.arrays import Flags, Floats32, Ints, Times
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, LinkSets, Timeline, count_new
 from recrawl.web.urls import domain_depth, path_depth
-from recrawl.world.rounds import Every, Rounds, last_in_round, rounds_of
+from recrawl.world.every import Every
+from recrawl.world.rounds import Rounds, last_in_round, rounds_of
 
 _COLUMNS = ("content_bytes", "text_bytes", "text_quality")
 #: The static page features of Dang et al. (2022), section 5.2, except the semantic vector, which `Panel.terms` leads to.

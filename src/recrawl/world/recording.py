@@ -13,10 +13,11 @@ from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.web.visit import Outcome
+from recrawl.world.every import Every
 from recrawl.world.kernels import first_cycles, numbered
 from recrawl.world.page_names import named_pages
 from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD, World
-from recrawl.world.rounds import Every, Rounds, rounds_of
+from recrawl.world.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
     from recrawl.world.change import Notion

@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from recrawl.core.arrays import Flags, Ints
-from recrawl.core.times import US_PER_DAY, parse_period
+from recrawl.core.times import US_PER_DAY
 from recrawl.errors import NotEnoughData
 from recrawl.history import Timeline
-from recrawl.web.visit import Outcome, parse_at
+from recrawl.web.visit import Outcome
+from recrawl.world.every import Every, parse_rounds
 
 MAX_ROUNDS = 1_000_000
 #: Share of a period. The last one has not ended if its newest visit comes earlier than usual by more than this.
@@ -25,8 +26,6 @@ MIN_PAUSES = 3  #: fewer pauses do not separate crawls
 #: Pauses are used only if they make this many times as many rounds: a few crawls in two parts are no reason to.
 FINER = 1.5
 
-Every = str | timedelta | Sequence[datetime]  #: how rounds are cut: "crawl", a period, or the times at which they end
-
 
 @dataclass(frozen=True)
 class Rounds:
@@ -34,19 +33,6 @@ class Rounds:
 
     of_visit: Ints
     ends: Ints
-
-
-def parse_rounds(text: str) -> str | timedelta | list[datetime]:
-    """Rounds as written on the command line: ``crawl``, a period, or the times at which they end, separated by commas.
-
-    >>> parse_rounds("2025-03-01T00:00Z,2025-03-08T00:00Z")[1].isoformat()
-    '2025-03-08T00:00:00+00:00'
-    """
-    if text == "crawl":
-        return text
-    if "," in text or "T" in text:
-        return [parse_at(time) for time in text.split(",") if time.strip()]
-    return parse_period(text)
 
 
 def rounds_of(timeline: Timeline, every: Every = "crawl") -> Rounds:

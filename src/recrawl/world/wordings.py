@@ -14,7 +14,7 @@ from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.world.change import Notion, Shingles, Steps, notion_from, sketches_of, spelled
 from recrawl.world.contents import Contents, contents_of
-from recrawl.world.rounds import Every
+from recrawl.world.every import Every
 
 _NOTION, _VERSIONS, _SKETCHES = "notion.txt", "versions.npy", "sketches.npy"  # names of files
 

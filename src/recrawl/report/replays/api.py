@@ -38,7 +38,7 @@ def ignore_cycles(done: int, total: int) -> None:
 
 
 def replay(
-    history: History,
+    history: History | str | Path,
     policies: str | Policy | Sequence[str | Policy] = DEFAULT_POLICIES,
     budget: str | int = "10%",
     *,
@@ -67,7 +67,7 @@ def replay(
 
 
 def replay_by(
-    history: History,
+    history: History | str | Path,
     options: ReplayOptions,
     *,
     on_step: Report = ignore,
@@ -79,7 +79,7 @@ def replay_by(
         _make_folder(options.resume)
     policies = options.made_policies()
     on_step("working out what every page showed in every cycle")
-    world = _world(history, options, policies)
+    world = _world(History.of(history), options, policies)
     budgets = [
         Budget(pages, options.per_host, options.per_site)
         for pages in budget_pages(options.budget, world.n_pages, on_note)
@@ -98,7 +98,7 @@ def replay_by(
 
 
 def tune(
-    history: History,
+    history: History | str | Path,
     budget: str | int = "10%",
     policies: str | Sequence[str] | None = None,
     *,
@@ -124,7 +124,7 @@ def tune(
 
 
 def tune_by(
-    history: History,
+    history: History | str | Path,
     options: TuneOptions,
     keep: bool = False,
     *,
@@ -136,6 +136,7 @@ def tune_by(
     from recrawl.plan.default import recommend
 
     on_step("working out what every page showed in every cycle")
+    history = History.of(history)
     world = past(history.detached(), options.every, n_related=N_RELATED)
     (pages,) = budget_pages(options.budget, world.n_pages, on_note)
     on_step("replaying")
@@ -149,7 +150,7 @@ def tune_by(
         on_cycles=on_cycles,
     )
     if keep and not result.is_tie:
-        recommend(history.store.folder, result.record(options.every))
+        recommend(history, result.record(options.every))
     return result
 
 

@@ -16,8 +16,10 @@ from recrawl.plan.options import PlanOptions
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
 
+#: Some of every kind.
 DEFAULT_POLICIES = (
-    "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, expected-harvest, oracle"
+    "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, "
+    "expected-harvest, oracle"
 )
 RELEVANT = 0.5  #: above which a link counts as relevant, where nothing else is asked for
 
@@ -196,14 +198,16 @@ class TuneOptions:
     def __post_init__(self) -> None:
         read_values(self)
         check_values(self)
-        self.candidates()  # what is named must be there, before anything slow begins
+        if self.policies is not None:
+            checked_names(self.policies)  # what is named must be there, before anything slow begins
 
     def candidates(self) -> Sequence[Any]:
         """Names of policies, or those that are tried where none is named; the default policy is always among them."""
         from recrawl.policies import DEFAULT
-        from recrawl.replay.tune import CANDIDATES
 
         if self.policies is None:
+            from recrawl.replay.tune import CANDIDATES
+
             return CANDIDATES
         names = checked_names(self.policies)
         return names if DEFAULT in names else [*names, DEFAULT]

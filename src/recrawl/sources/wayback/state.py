@@ -95,7 +95,8 @@ def load(url: str, path: Path) -> tuple[UrlState, str | None]:
     except (ValueError, TypeError, KeyError, BadRecord) as error:
         aside = path.with_suffix(".broken")
         os.replace(path, aside)
-        return UrlState(url, path), f"state of {url} was unreadable ({error}); set aside as {aside.name} and started again"
+        note = f"state of {url} was unreadable ({error}); set aside as {aside.name} and started again"
+        return UrlState(url, path), note
     except OSError as error:
         raise ArchiveError(f"cannot read the state of {url} in {path}: {error.strerror}") from error
 
