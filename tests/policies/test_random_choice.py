@@ -19,9 +19,9 @@ def drawn(policy: RandomChoice, n: int = 30, cycles: int = 20, k: int = 5) -> by
 def cycle_by_cycle(policy: RandomChoice, n: int, cycles: int, k: int) -> Iterator[Ints]:
     stage = Stage(policy, unseen(n))
     for i in range(cycles):
-        page = policy.choose(stage.pages, Budget(k), hours(i)).page
-        yield page
-        stage.see(made_visits(hours(i), sorted(page.tolist())))
+        choice = policy.choose(stage.pages, Budget(k), hours(i))
+        yield choice.page
+        stage.see(made_visits(hours(i), sorted(choice.page.tolist()), memo=choice.memo))
 
 
 def test_a_seed_draws_the_same_pages_byte_for_byte() -> None:
@@ -38,8 +38,10 @@ def test_asked_twice_in_a_cycle_it_draws_the_same_and_then_others() -> None:
     stage = Stage(RandomChoice(), unseen(30)).first()
     first, again = (order(stage.policy.choose(stage.pages, Budget(5), hours(i))) for i in (1, 2))
     assert first == again
-    stage.see(made_visits(hours(2), sorted(first)))
-    assert order(stage.policy.choose(stage.pages, Budget(5), hours(3))) != first
+    stage.see(made_visits(hours(2), sorted(first)))  # visits that it did not choose
+    assert order(stage.policy.choose(stage.pages, Budget(5), hours(3))) == first
+    stage.see(made_visits(hours(3), sorted(first), memo={}))
+    assert order(stage.policy.choose(stage.pages, Budget(5), hours(4))) != first
 
 
 def test_every_page_has_the_same_probability() -> None:

@@ -129,4 +129,4 @@ def _print_tables(result: Replays, out: str | None, rows: str | None) -> None:
     screen.print(Text(legend(narrow), "dim"))
     for what, path in (("every cycle", rows), ("all of it with plots", out)):
         if path:
-            screen.print(Text(f"{what}: {path}"))
+            screen.print(Text(f"{what}: {path}"), soft_wrap=True)

@@ -35,4 +35,4 @@ class PageOutput:
         from rich.text import Text
 
         if self.path:
-            screen.print(Text(f"\nall of it with plots: {self.path}"))
+            screen.print(Text(f"\nall of it with plots: {self.path}"), soft_wrap=True)
