@@ -126,7 +126,8 @@ def train(
             f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
             f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
             f"next: recrawl predict --model {shlex.quote(out)}{_beside(history)}"
-        )
+        ),
+        soft_wrap=True,
     )
 
 
