@@ -145,7 +145,10 @@ def started(arm: str, history: Path, first: int, cycles: int, asked: argparse.Na
     given |= {name: getattr(asked, name) for name in ("pages", "steps", "port")}
     options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.results.living", *options, *more], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.results.living", *options, *more],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(done.stderr)

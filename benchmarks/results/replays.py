@@ -1,6 +1,6 @@
 """The coverage tables of docs/results/replays.md, printed by
 
-    python -m benchmarks.results.replays ../shared/data [CORPUS …]
+python -m benchmarks.results.replays ../shared/data [CORPUS …]
 """
 
 from __future__ import annotations
