@@ -71,6 +71,10 @@ def _layout(table: Table, head: Sequence[str], texts: Sequence[Sequence[str]], w
         min(size, max(word, NARROWEST)) if text else size
         for size, word, text in zip(natural, words, table.is_text(), strict=True)
     ]
+    names = max((len(word) for row in texts for word in row[0].split()), default=0)
+    least[0] = max(
+        least[0], min(names, natural[0], width // 3)
+    )  # the names of the rows stay whole, if a third of the width is enough
     fitting = (gap for gap in GAPS if sum(least) + gap * (len(head) - 1) <= width)
     return _Layout(natural, least, next(fitting, GAPS[0]), width)
 
