@@ -114,3 +114,17 @@ def test_rooms_with_the_name_of_a_function_can_be_called_and_imported() -> None:
     with tiny_history() as history:
         assert len(rc.plan(history, budget=1)) == 1
     assert planner.Planner is importlib.import_module("recrawl.plan.planner").Planner
+
+
+def test_a_callers_policy_learns_nothing_from_a_plan() -> None:
+    policy = rc.policies.Bandit(window=2)
+    with tiny_history() as history:
+        rc.plan(history, budget=1, policy=policy)
+    assert not any(name.endswith("_") for name in vars(policy))
+
+
+def test_a_folder_and_a_time_as_text_will_do() -> None:
+    with tiny_history() as history:
+        folder = str(history.store.folder)
+        assert len(rc.plan(folder, budget=1, now="2026-03-06T12:00:00Z")) == 1
+        assert len(rc.replay(folder, "round-robin", budget=1).records()) == 1
