@@ -144,6 +144,5 @@ def train(history: History | str | Path, *, on_step: Step = ignore, on_note: Ste
     Model(average-count for internal, external, all links, trained on 3 pages and 6 rounds, 2026-03-02 to 2026-03-07)
     https://e.org/news
     """
-    history = History.of(history)
     recipe = record_of(TrainOptions, options).recipe()
-    return Model(predicting.train(history, recipe, on_step, on_note))
+    return Model(predicting.train(History.of(history), recipe, on_step, on_note))
