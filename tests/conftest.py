@@ -24,7 +24,7 @@ def shared_data() -> Path:
     return DATA
 
 
-#: Tests that take a minute and more: they begin first, so that nobody waits for them at the end.
+#: Tests that take a minute and more: they begin first, so that no worker waits for them at the end.
 LONG = ("test_the_tour_of_the_readme", "test_the_loop_closes", "test_the_demo_ends_in")
 
 

@@ -1,6 +1,6 @@
 """The experts of paper 001 by plain loops over pages, times and words: what the fast version must agree with.
 
-Nothing is shared between windows, and every model is a `sklearn.svm.SVC` fitted anew. Everywhere `t` is a decision time: what
+Nothing is shared between windows, and every model is a `sklearn.svm.SVC` fitted again. Everywhere `t` is a decision time: what
 is known up to t predicts the label change[target, t + interval].
 
 References: Radinsky and Bennett (2013), sections 4.2, 5, 7.1 and 7.2.
@@ -87,7 +87,7 @@ def distribution(text: Words, vocabulary: Sequence[Any]) -> Reals:
 
 
 def features_2d(pages: Pages, page: int, t: int, setting: Setting) -> Reals:
-    """What a page itself tells at t (section 4.2.1)."""
+    """What a page itself shows at t (section 4.2.1)."""
     sigma, back = setting.interval, range(1, setting.window + 1)
     now = pages.content_at(page, t)
     known = [c for i in range(setting.window) if (c := pages.change_at(page, t - i)) >= 0]
@@ -99,7 +99,7 @@ def features_2d(pages: Pages, page: int, t: int, setting: Setting) -> Reals:
 
 
 def features_3d(pages: Pages, expert: int, target: int, t: int, setting: Setting) -> Reals:
-    """What a related page tells about the target at t (section 4.2.2); the target itself tells its 2D features."""
+    """What a related page shows about the target at t (section 4.2.2); the target itself shows its 2D features."""
     own = features_2d(pages, expert, t, setting)
     if expert == target:
         return own

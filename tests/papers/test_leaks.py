@@ -40,7 +40,7 @@ def history_of(
             content_bytes=1000 + 7 * (i * 7919 % 300),  # of no use but to recognise a page by
             text_bytes=round(
                 random.Random(i).gauss(500 + 50 * (i % 2), 150)
-            ),  # only the mean of many tells the odd ones
+            ),  # only the mean of many shows the odd ones
         )
         for r in range(n_rounds)
         for i in range(N_PAGES)
@@ -67,7 +67,7 @@ def later_text(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture(scope="module")
 def memorable(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Every page gains links at a rate of its own, of which nothing tells; but every page can be recognised."""
+    """Every page gains links at a rate of its own, which nothing shows; but every page can be recognised."""
 
     def links(i: int, r: int) -> list[str]:
         gains = random.Random(i * 1000 + r).random() < random.Random(i).random()

@@ -241,7 +241,7 @@ class Scaled(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def task_of(target: Target, n_tune: int = 60, seed: int = 0) -> PredictionTask:
-    """The first column tells the answer, the second is noise; the answers for tuning are mostly right."""
+    """The first column is the answer, the second is noise; the answers for tuning are mostly right."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(200, 2)).astype(np.float32)
     y = (x[:, 0] > 0).astype(np.float32) if target.kind == "presence" else x[:, 0]

@@ -141,7 +141,7 @@ def _forbidden(history: History, now: datetime) -> Ints:
 
 
 def _left_over(history: History) -> Planned | None:
-    """The pages of the plan that a crawl was at that nobody visited since; None where there are none."""
+    """The pages of an interrupted crawl's plan that were not visited since; None where there are none."""
     plan = read_note(history, PLAN).get("plan")
     if not isinstance(plan, str):
         return None
@@ -169,7 +169,7 @@ def _left_over(history: History) -> Planned | None:
 
 
 def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note, is_alone: bool) -> Planned:
-    """The plan of a file; if a crawl by it was cut short, the pages that nobody visited since it began."""
+    """The plan of a file; if a crawl of it was interrupted, the pages not visited since it began."""
     plan, digest = _plan_of(path)
     earlier = read_note(history, FILE)
     began = earlier.get("began_at")
