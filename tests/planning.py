@@ -13,7 +13,7 @@ from recrawl.plan.planner import budget_of, make_plan
 from recrawl.plan.situation import Situation
 from recrawl.plan.survey import survey
 from recrawl.policies import Policy
-from recrawl.world.change import notion_or_any
+from recrawl.world.notions import notion_or_any
 
 
 def request(pages: int, **more: Any) -> PlanRequest:

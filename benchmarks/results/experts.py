@@ -23,7 +23,7 @@ from recrawl.papers.experts.settings import COIN, MAJORITY, THRESHOLD, ExpertEva
 from recrawl.policies import Budget, named
 from recrawl.replay import replay_many, summarise
 from recrawl.replay.past import past
-from recrawl.world import change
+from recrawl.world import change, notions
 from recrawl.world.contents import contents_of
 
 NEWS = ("news_daily_2025",)
@@ -90,7 +90,7 @@ def scan(histories: dict[str, History]) -> Iterator[str]:
     for corpus, every, notion_text, alpha in SCANNED:
         history = histories[corpus]
         contents = contents_of(history, every, 0.5)
-        notion = change.notion_from(notion_text)
+        notion = notions.notion_from(notion_text)
         changed = change.changes(contents, notion)
         yield f"**{corpus}, {notion_text}, α = {alpha}**\n"
         heads = (
@@ -131,7 +131,7 @@ def freshness(histories: dict[str, History]) -> Iterator[str]:
     observed = (0, 20, 50, 80, 100)
     yield f"| policy | {' | '.join(f'{n} days observed' for n in observed)} |"
     yield "|---" * (1 + len(observed)) + "|"
-    world = past(history, "crawl", notion=change.notion_from("significant"), with_words=True)
+    world = past(history, "crawl", notion=notions.notion_from("significant"), with_words=True)
     policies = [named(name) for name in FRESHNESS]
     policies += [named(name, pick="gain") for name in ("change-frequency", "single-expert", "related-experts")]
     labels = [*FRESHNESS, *(f"{name}, by expected gain" for name in FRESHNESS[1:4])]

@@ -42,7 +42,8 @@ REFUSED: dict[str, list[tuple[str, ...]]] = {
         ("export", "panel", "--every", "soon"),
         ("score", "--horizon", "soon"),
     ],
-    "a bad time": [("plan", "--as-of", "yesterday"), ("replay", "--from", "yesterday"), ("export", "visits", "--as-of", "?")],
+    "a bad time": [("plan", "--as-of", "yesterday"), ("replay", "--from", "yesterday"), ("export", "visits", "--as-of", "?"),
+                   ("info", "--as-of", "?")],
     "a file that cannot be written": [
         ("plan", "--out", NO_FOLDER),
         ("replay", "--out", NO_FOLDER),
@@ -58,6 +59,13 @@ REFUSED: dict[str, list[tuple[str, ...]]] = {
         ("crawl", *AGENT, "--policy", "bandits"),
         ("replay", "--policies", "bandits"),
         ("tune", "--policies", "bandits"),
+    ],
+    "an unknown name": [
+        ("plan", "--change", "words"),
+        ("replay", "--change", "words"),
+        ("train", "--learner", "forests"),
+        ("train", "--features", "many"),
+        ("train", "--links", "some"),
     ],
     "an unknown setting": [
         ("plan", "--policy", "bandit", "--set", "bandit.windw=3"),
@@ -94,6 +102,15 @@ def test_a_mistake_is_refused_before_anything_slow_is_loaded(mistake: str, tmp_p
     for command, end in zip(commands, run(SLOW, commands, tmp_path), strict=True):
         assert (command, end) == (command, {"code": 2, "loaded": []})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_was_never_visited_is_refused_before_the_past_is_read(tmp_path: Path) -> None:
+    made = ("synth", "--pages", "5", "--rounds", "3", "--history", "history")
+    asked = [(command, "https://nowhere.example/", "--history", "history") for command in ("explain", "show")]
+    heavy = ("recrawl.plan.planner", "recrawl.world.recording", "sklearn")
+    (end,) = run(heavy, [made], tmp_path)
+    assert end["code"] == 0
+    assert run(heavy, asked, tmp_path) == [{"code": 1, "loaded": []}] * 2
 
 
 LEARNERS = ("lightgbm", "ngboost", "plotly")

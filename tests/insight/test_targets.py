@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from recrawl.history import History, LinkSets
-from recrawl.insight.targets import ALL, LINKS, HasNewLinks, LinkChangeRate, NewLinkCount, new_links, rate
+from recrawl.insight.choices import LINKS
+from recrawl.insight.targets import ALL, HasNewLinks, LinkChangeRate, NewLinkCount, new_links, rate
 from recrawl.web.visit import Visit
 from recrawl.world.panel import BASE, Panel, build
 

@@ -12,9 +12,10 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from recrawl.errors import NotEnoughData
+from recrawl.insight.choices import LINKS
 from recrawl.insight.features import Feature, FeatureInputs, Features, default, everything, look_back_look_around
 from recrawl.insight.related import related_pages
-from recrawl.insight.targets import ALL, LINKS, HasNewLinks, LinkChangeRate, NewLinkCount, Target
+from recrawl.insight.targets import ALL, HasNewLinks, LinkChangeRate, NewLinkCount, Target
 from recrawl.models.learners import Learner, named
 from recrawl.papers.outlinks import protocol
 from recrawl.papers.outlinks.protocol import (

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import recrawl as rc
 from planning import explain, make, request
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
@@ -260,7 +261,7 @@ def test_an_explanation_says_what_would_have_to_change(history: History) -> None
     assert "--per-host" in capped.what_would_change
     assert explain(situation, request(3), page("gone"), NOW).cause == "gone"
     with pytest.raises(RecrawlError, match="never visited"):
-        explain(situation, request(3), page("nowhere"), NOW)
+        rc.explain(history, page("nowhere"), now=NOW)
 
 
 def test_an_explanation_has_the_factors_of_the_policy_and_the_pages_that_show_the_same_links(tmp_path: Path) -> None:
@@ -314,6 +315,9 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     default = default_policy(longer)
     assert (default.policy, default.settings) == ("bandit", {"window": 28})
     assert default_policy(longer, "21d").policy == SHORT_FALLBACK
+    recommend(longer, {"policy": "lost", "every": "crawl"})
+    assert default_policy(longer).policy == FALLBACK
+    assert "lost, which recrawl tune recommended, cannot be used: No policy named 'lost'" in default_policy(longer).why
     (longer.store.folder / "tuned.json").write_text("{damaged")
     assert default_policy(longer).policy == FALLBACK
 

@@ -21,8 +21,8 @@ from recrawl.replay.runs import Run, fingerprint
 from recrawl.report.replays.comparison import gather
 from recrawl.synth import Activity, SynthSettings, batches
 from recrawl.testing import tiny_world
-from recrawl.world.change import Digest, Shingles, Significant, notion_from
 from recrawl.world.crawler import Crawler
+from recrawl.world.notions import Digest, Shingles, Significant, notion_from
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
 

@@ -1,7 +1,9 @@
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+import recrawl as rc
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.plan.default import default_policy, recommend
@@ -31,6 +33,22 @@ def test_the_policy_that_found_most_is_recommended_and_planned_with(hourly: tupl
     chosen = default_policy(history)
     assert chosen.policy == found.best.policy
     assert "recrawl tune recommended" in chosen.why
+
+
+def test_a_recommended_policy_of_a_file_is_planned_with_until_the_file_is_gone(
+    hourly: tuple[History, World], tmp_path: Path
+) -> None:
+    history, world = hourly
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from recrawl.policies import AverageCount\n\nclass Mine(AverageCount):\n    name = 'mine-of-a-file'\n"
+    )
+    best = tune(world, Budget(6), (f"{mine}:Mine",))
+    recommend(history, best.record("crawl"))
+    assert default_policy(history).policy == f"{mine}:Mine"
+    assert rc.plan(history, budget=3).policy == "mine-of-a-file"
+    recommend(history, best.record("crawl") | {"place": f"{tmp_path / 'gone.py'}:Mine"})
+    assert "mine-of-a-file, which recrawl tune recommended, cannot be used" in default_policy(history).why
 
 
 def test_a_single_candidate_has_nothing_to_be_compared_with(hourly: tuple[History, World]) -> None:

@@ -16,23 +16,13 @@ from scipy.stats import chi2, chi2_contingency
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.web.visit import Visit
-from recrawl.world import change
-from recrawl.world.change import (
-    ALL,
-    Digest,
-    Notion,
-    Shingles,
-    Significant,
-    Steps,
-    changes,
-    chi_squared,
-    notion_from,
-    sketches_of,
-    weighted_jaccard,
-)
+from recrawl.world import notions
+from recrawl.world.change import changes, sketches_of
 from recrawl.world.contents import Contents, contents_of
+from recrawl.world.notions import ALL, Digest, Notion, Shingles, Significant, Steps, notion_from
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
+from recrawl.world.text_pairs import chi_squared, weighted_jaccard
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = "https://e.org/"
@@ -326,7 +316,7 @@ class Grown:
 def test_a_notion_is_added_by_its_class_and_its_name_in_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change, "ALL", (*ALL, Grown))
+    monkeypatch.setattr(notions, "ALL", (*ALL, Grown))
     assert notion_from("grown:2") == Grown(2.0)
     with pytest.raises(RecrawlError, match=r"No notion of change named 'grow'\. Did you mean 'grown'\?"):
         notion_from("grow")

@@ -22,8 +22,8 @@ from recrawl.testing import tiny_world
 from recrawl.web.visit import Visit
 from recrawl.world import kernels as world_kernels
 from recrawl.world import recording
-from recrawl.world.change import notion_or_any
 from recrawl.world.crawler import Crawler
+from recrawl.world.notions import notion_or_any
 from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
 from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD
 from recrawl.world.recording import record

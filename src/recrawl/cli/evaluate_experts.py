@@ -195,7 +195,7 @@ def parse_cs(text: str) -> tuple[float, ...]:
 def checked_change(text: str) -> str:
     """Check a notion of change; anything else is wrong usage."""
     from recrawl.errors import RecrawlError
-    from recrawl.world.change import notion_from
+    from recrawl.world.notions import notion_from
 
     try:
         notion_from(text)

@@ -75,7 +75,7 @@ class OutlinkOptions:
 
     def settings(self, parts: str | None, seed: int) -> OutlinkSettings:
         """The settings of the evaluation."""
-        from recrawl.insight.targets import LINKS
+        from recrawl.insight.choices import LINKS
         from recrawl.papers.outlinks.settings import PARTS as KNOWN
         from recrawl.papers.outlinks.settings import SPLITS, OutlinkSettings
 

@@ -27,7 +27,7 @@ def explain(
     json: JsonOption = False,
 ) -> None:
     """Explain why a page is, or is not, in the plan: the numbers behind it, what it overlaps with, what would have to change."""
-    with planning(past, options) as (history, planner):
+    with planning(past, options, url) as (history, planner):
         explanation = planner.explain(url)
     related = _related(history, explanation.url)
     if json:

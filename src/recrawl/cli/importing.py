@@ -57,7 +57,8 @@ def import_(
     """Import visits from JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap or LBLA dataset files.
 
     The file type is detected from the content; .gz and .zst are decompressed on the fly. Importing the same file twice adds
-    nothing. Records that cannot be used are counted by reason and skipped. Exits 1 if an input could not be read.
+    nothing. Records that cannot be used are counted by reason and skipped. Exits 1 if an input could not be read, or if no
+    record could be used.
     """
     from recrawl.history import Appended, History
     from recrawl.history.ingest import ImportOptions, import_files
@@ -92,6 +93,9 @@ def import_(
     if report.failed_inputs:
         for failure in report.failed_inputs:
             note(f"error: {failure}")
+        raise typer.Exit(1)
+    if report.read and report.read == sum(report.skipped.values()):
+        note(f"error: none of the {count(report.read, 'record')} could be used")
         raise typer.Exit(1)
 
 

@@ -36,9 +36,9 @@ def register(app: typer.Typer) -> None:
 
 def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonOption = False) -> None:
     """Show what the history holds: totals, period, visits per day, outcomes, hosts, new links."""
+    opened = open_history(history, as_of)
     from recrawl.history import summary
 
-    opened = open_history(history, as_of)
     with working("counting"):
         totals = summary(opened)
     sizes = opened.store.size_in_bytes()

@@ -29,9 +29,16 @@ class HistoryOptions:
 
 
 @contextmanager
-def planning(past: HistoryOptions, options: PlanOptions) -> Iterator[tuple[History, Planner]]:
-    """The history as it was opened, and a planner for it, with a sign of life on a terminal."""
+def planning(past: HistoryOptions, options: PlanOptions, page: str | None = None) -> Iterator[tuple[History, Planner]]:
+    """The history as it was opened, and a planner for it, with a sign of life on a terminal.
+
+    A `page` that the history does not have is an error before anything slow begins.
+    """
     opened = past.open()
+    if page is not None:
+        from recrawl.plan.known import known_page
+
+        known_page(opened, page)
     from recrawl.plan.planner import Planner
 
     with steps("reading what was visited") as on_step:

@@ -9,18 +9,16 @@ import typer
 
 from recrawl.cli.common import (
     HISTORY,
-    AsOfOption,
-    EveryOption,
-    HistoryOption,
     JsonOption,
-    SeedOption,
     check_writable,
     console,
     note,
-    open_history,
     print_json,
     steps,
 )
+from recrawl.cli.option_groups import with_options
+from recrawl.cli.planning import HistoryOptions
+from recrawl.models.options import TrainOptions
 
 if TYPE_CHECKING:
     from recrawl.models.predictor import Predictor
@@ -31,47 +29,13 @@ CLEARLY = 0.02  #: of a difference between two rank correlations that is worth a
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("train")(train)
+    app.command("train")(with_options(train))
 
 
 def train(
+    options: TrainOptions,
+    past: HistoryOptions,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = MODEL,
-    history: HistoryOption = HISTORY,
-    as_of: AsOfOption = None,
-    every: EveryOption = "crawl",
-    rounds: Annotated[int, typer.Option("--rounds", min=2, help="Number of rounds to learn from, the last ones.")] = 60,
-    links: Annotated[
-        str, typer.Option("--links", help="Links to predict: internal, external, all, or several separated by commas.")
-    ] = "internal,external,all",
-    features: Annotated[
-        str,
-        typer.Option(
-            "--features", help="Feature set: default, look-back-look-around, summaries, everything or static."
-        ),
-    ] = "default",
-    learner: Annotated[
-        str,
-        typer.Option(
-            "--learner",
-            help="Learner: forecast, hurdle, poisson, extra-trees, lightgbm, … (an unknown name lists all).",
-        ),
-    ] = "forecast",
-    look_back: Annotated[
-        int, typer.Option("--look-back", min=0, max=8, help="Number of past rounds used one by one as features.")
-    ] = 8,
-    related: Annotated[int, typer.Option("--related", min=1, help="Number of related pages per page.")] = 30,
-    neighbours: Annotated[
-        str, typer.Option("--neighbours", help="Search for related pages: auto, exact or approximate.")
-    ] = "auto",
-    trusted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trusted",
-            metavar="URL",
-            help="Page or host that TrustRank starts from (feature sets 'everything' and 'static'). Repeatable.",
-        ),
-    ] = None,
-    seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Learn which pages gain new links, and show how right the same model was one round earlier.
@@ -79,32 +43,12 @@ def train(
     The model is one file, without pickle, that records what it was trained on. recrawl predict uses it.
     """
     check_writable(out)
-    from recrawl.cli.common import chosen
-    from recrawl.insight.related import METHODS
-    from recrawl.insight.targets import LINKS
-    from recrawl.models.learners import named
-    from recrawl.models.predictor import Recipe
+    opened = past.open()
     from recrawl.models.predictor import train as run
     from recrawl.models.saved import save
 
-    named(learner)
-    if neighbours not in METHODS:
-        raise typer.BadParameter(f"--neighbours {neighbours!r}: choose among {', '.join(METHODS)}")
-    recipe = Recipe(
-        every=every,
-        features=features,
-        learner=learner,
-        links=chosen("--links", links, LINKS),
-        history=look_back,
-        rounds=rounds,
-        k=related,
-        seed=seed,
-        neighbours=neighbours,
-        trusted=tuple(trusted or ()),
-    )
-    opened = open_history(history, as_of)
     with steps("finding what was new in each round") as on_step:
-        predictor = run(opened, recipe, on_step, note)
+        predictor = run(opened, options.recipe(), on_step, note)
         card = save(predictor, out)
     if json:
         print_json(
@@ -125,7 +69,7 @@ def train(
         Text(
             f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
             f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
-            f"next: recrawl predict --model {shlex.quote(out)}{_beside(history)}"
+            f"next: recrawl predict --model {shlex.quote(out)}{_beside(past.history)}"
         ),
         soft_wrap=True,
     )

@@ -45,6 +45,16 @@ def is_in_file(name: str) -> bool:
     return path.endswith(".py") and attribute.isidentifier()
 
 
+def absolute(name: str) -> str:
+    """The same ``path/to/file.py:Name`` from anywhere.
+
+    >>> absolute("/plugins/mine.py:Mine")
+    '/plugins/mine.py:Mine'
+    """
+    path, _, attribute = name.rpartition(":")
+    return f"{Path(path).resolve()}:{attribute}"
+
+
 def from_file(name: str) -> Any:
     """The object that ``path/to/file.py:Name`` means."""
     path, _, attribute = name.rpartition(":")

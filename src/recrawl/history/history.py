@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Ints
@@ -26,6 +27,7 @@ from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
 from recrawl.history.url_lookup import look_up
 from recrawl.history.visit_table import VisitTable
+from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Visit
 
 #: The columns that say what a visit showed.
@@ -164,6 +166,18 @@ class History:
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
         return self.store.scan("urls", partial(look_up, np.asarray(ids, np.int64)))
+
+    def visited(self, url: str) -> str | None:
+        """A page's URL as this history spells it; None: the page was never visited. Reads one column, not the past.
+
+        Imports drop tracking parameters by default, and keep them with ``--keep-tracking``: both spellings are looked up.
+        """
+        spellings = (canonical(url), canonical(url, keep_tracking=True))
+        ids = {page_id(spelling): spelling for spelling in reversed(spellings)}
+        is_it, until = pc.is_in(ds.field("page"), pa.array(ids, pa.int64())), self._when()
+        rows = self.store.read("visits", ["page"], is_it if until is None else is_it & until)
+        known = {ids[page] for page in pc.unique(rows["page"]).to_pylist()}
+        return next((spelling for spelling in spellings if spelling in known), None)
 
     def n_traps(self) -> int:
         """How many of the URLs seen look like crawler traps."""

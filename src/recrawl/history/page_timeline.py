@@ -47,14 +47,11 @@ class PageTimeline:
 
 def page_timeline(history: History, url: str, *, with_links: bool = False) -> PageTimeline:
     """What happened to one page; raises `NotEnoughData` if it was never visited."""
-    # As imports spell it by default, or as they do with --keep-tracking.
-    spellings = (canonical(url), canonical(url, keep_tracking=True))
-    timeline, new = history.timeline, history.novelty
-    known = [spelling for spelling in spellings if page_id(spelling) in timeline.pages]
-    if not known:
+    known = history.visited(url)
+    if known is None:
         when = "was not visited by then" if history.until else "was never visited in this history"
-        raise NotEnoughData(f"{spellings[0]} {when}; `recrawl export visits` lists the pages that were")
-    url = known[0]
+        raise NotEnoughData(f"{canonical(url)} {when}; `recrawl export visits` lists the pages that were")
+    url, timeline, new = known, history.timeline, history.novelty
     i = int(np.searchsorted(timeline.pages, page_id(url)))
     visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
     internal, external = timeline.n_links()

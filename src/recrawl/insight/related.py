@@ -11,6 +11,7 @@ import numpy as np
 
 from recrawl.core.arrays import Floats32, Ints32
 from recrawl.core.suggest import unknown
+from recrawl.insight.choices import NEIGHBOUR_SEARCHES
 from recrawl.insight.nearest import (
     Nearest,
     Progress,
@@ -21,9 +22,9 @@ from recrawl.insight.nearest import (
     ignore,
     make_cells,
 )
-from recrawl.world.related import METHODS, Related
+from recrawl.world.related import Related
 
-__all__ = ["EXACT_UP_TO", "METHODS", "related_pages"]
+__all__ = ["EXACT_UP_TO", "related_pages"]
 
 EXACT_UP_TO = 20_000  #: distinct texts; two cores need a few seconds for this many
 _HALF = 0.5  # of the texts: searching more is no faster than searching all
@@ -51,8 +52,8 @@ def related_pages(
     >>> related.average(np.array([10, 20, 30, 40.0]))
     array([31.715..., 25. , nan, 14.142...], dtype=float32)
     """
-    if method not in METHODS:
-        raise ValueError(unknown("method to find related pages", method, METHODS))
+    if method not in NEIGHBOUR_SEARCHES:
+        raise ValueError(unknown("method to find related pages", method, NEIGHBOUR_SEARCHES))
     if vectors.ndim != 2 or k < 1:
         raise ValueError(f"vectors has shape {vectors.shape} and k is {k}; give [page, dimension] and k of at least 1")
     page, unit = _unit_rows(vectors)

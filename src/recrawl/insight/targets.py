@@ -6,15 +6,13 @@ References: Dang et al. (2022), "Look back, look around", section 5.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats32
+from recrawl.insight.choices import LinkKind
 from recrawl.world.panel import Panel
-
-LinkKind = Literal["internal", "external", "all"]
-LINKS: tuple[LinkKind, ...] = ("internal", "external", "all")
 
 
 def new_links(panel: Panel, links: LinkKind) -> Floats32:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats, Ints8
+from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import FeatureInputs, Features, now, of_site, past, related
 from recrawl.insight.features.matrix import mean_of_others
-from recrawl.insight.targets import LinkKind, new_links
+from recrawl.insight.targets import new_links
 from recrawl.models.counts import SUREST
 from recrawl.models.distributions import Hurdle, Truncated
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats, Floats32, Ints
-from recrawl.insight.targets import LinkKind
+from recrawl.insight.choices import LinkKind
 from recrawl.models.around import Surroundings
 from recrawl.models.distributions import CountDistribution, Poisson
 

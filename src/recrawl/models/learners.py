@@ -3,7 +3,8 @@
 A learner makes an unfitted scikit-learn estimator for a kind of target: "rate" (how often a page gains links), "presence" (whether
 it does next), "number" (how many). Estimators for presence always have the classes 0 and 1.
 
-To add a learner, write an estimator and add a row to `LEARNERS`; or let a package of yours offer the row as an entry point in the
+Estimators are imported when they are built, so that checking a name costs nothing. To add a learner, write an estimator and add a
+row to `LEARNERS`; or let a package of yours offer the row as an entry point in the
 group ``recrawl.learners``.
 """
 
@@ -11,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recrawl.core import plugins
+from recrawl.core.rooms import load
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadPlugin, RecrawlError
-from recrawl.insight.features import Feature, Features
-from recrawl.insight.targets import LINKS
-from recrawl.models.baselines import AlwaysZero, Itself, PresenceByValue
-from recrawl.models.boosting import BoostedClassifier, BoostedRegressor, LightClassifier, LightRegressor
-from recrawl.models.counts import HurdleCounts, NegativeBinomialCounts, PoissonCounts
-from recrawl.models.forecast import ForecastCounts
-from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
-from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue, NaturalGradientCounts, PresenceFromCounts
+from recrawl.insight.choices import LINKS, MAX_HISTORY
 
+if TYPE_CHECKING:
+    from recrawl.insight.features import Features
 __all__ = [
     "KINDS",
     "LEARNERS",
@@ -38,7 +35,6 @@ __all__ = [
 ]
 
 KINDS = ("rate", "presence", "number")
-LONGEST_HISTORY = 8  # the papers' last column
 
 #: ExtraTrees for presence by history size 0 to 8 (Dang et al. 2022, Table 3): trees, and minimum samples per leaf.
 _TABLE_3 = {
@@ -56,7 +52,7 @@ class LearnerTask:
 
     kind: str = "number"
     links: str = "internal"
-    history: int = LONGEST_HISTORY
+    history: int = MAX_HISTORY
     seed: int = 0
     n_jobs: int = 2
 
@@ -141,7 +137,7 @@ def papers_settings(kind: str, links: str, history: int) -> dict[str, int]:
     if task.kind != "presence":
         return {"n_estimators": 400, "min_samples_leaf": 2}
     trees, leaf = _TABLE_3["external" if task.links == "external" else "internal"]
-    return {"n_estimators": trees[min(task.history, LONGEST_HISTORY)], "min_samples_leaf": leaf}
+    return {"n_estimators": trees[min(task.history, MAX_HISTORY)], "min_samples_leaf": leaf}
 
 
 def baseline_features(learner: Learner, links: str) -> Features:
@@ -150,6 +146,8 @@ def baseline_features(learner: Learner, links: str) -> Features:
     >>> [str(feature) for feature in baseline_features(named("average-count"), "external")]
     ['mean_external -1']
     """
+    from recrawl.insight.features import Feature
+
     column = {
         "previous": Feature(f"new_{links}", lag=1),
         "average": Feature(f"mean_{links}", lag=1),
@@ -185,6 +183,9 @@ def named(name: str) -> Learner:
 
 def _extra_trees(task: LearnerTask) -> Any:
     """With the features per split of scikit-learn 0.24, the papers' version: all for regression, √ for classification."""
+    from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
+    from recrawl.models.probability import ConstantIfOneClass
+
     common = {"random_state": task.seed, "n_jobs": task.n_jobs}
     if task.kind == "presence":
         return ConstantIfOneClass(OrderedTreesClassifier(max_features="sqrt", class_weight="balanced", **common))
@@ -196,6 +197,9 @@ def _hist_gradient_boosting(task: LearnerTask) -> Any:
 
     By default scikit-learn stops early above 10,000 rows, and the papers' grid of iterations then has no effect.
     """
+    from recrawl.models.boosting import BoostedClassifier, BoostedRegressor
+    from recrawl.models.probability import ConstantIfOneClass
+
     common = {"random_state": task.seed, "max_leaf_nodes": None, "early_stopping": False}
     if task.kind == "presence":
         return ConstantIfOneClass(BoostedClassifier(class_weight="balanced", **common))
@@ -204,6 +208,9 @@ def _hist_gradient_boosting(task: LearnerTask) -> Any:
 
 def _lightgbm(task: LearnerTask) -> Any:
     """With LightGBM's default of 31 leaves per tree, balanced for presence, and deterministic."""
+    from recrawl.models.boosting import LightClassifier, LightRegressor
+    from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue
+
     common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
     common |= {"deterministic": True, "force_col_wise": True}
     if task.kind == "presence":
@@ -211,19 +218,28 @@ def _lightgbm(task: LearnerTask) -> Any:
     return ConstantIfOneValue(LightRegressor(**common))
 
 
-def _counts(model: Callable[..., Any]) -> Callable[[LearnerTask], Any]:
-    """How to build a model of counts; for presence its probability of at least one."""
+def _counts(place: str) -> Callable[[LearnerTask], Any]:
+    """How to build the model of counts at a place; for presence its probability of at least one."""
 
     def build(task: LearnerTask) -> Any:
-        estimator = model(random_state=task.seed)
+        from recrawl.models.probability import PresenceFromCounts
+
+        estimator = load(f"recrawl.models.{place}")(random_state=task.seed)
         return PresenceFromCounts(estimator) if task.kind == "presence" else estimator
 
     return build
 
 
-def _baseline(model: Callable[[], Any]) -> Callable[[LearnerTask], Any]:
+def _baseline(name: str) -> Callable[[LearnerTask], Any]:
     """How to build a baseline; its value ranks pages, whatever the kind."""
-    return lambda task: PresenceByValue(model()) if task.kind == "presence" else model()
+
+    def build(task: LearnerTask) -> Any:
+        from recrawl.models import baselines
+
+        estimator = getattr(baselines, name)()
+        return baselines.PresenceByValue(estimator) if task.kind == "presence" else estimator
+
+    return build
 
 
 _PRESENCE_OR_NUMBER = frozenset({"presence", "number"})
@@ -251,15 +267,15 @@ LEARNERS = (
         # The papers print no tuned values; the same ends of the same ranges were best as for HGBoost.
         tuned=lambda task: {"learning_rate": 0.04, "n_estimators": 500, "min_child_samples": 25},
     ),
-    Learner("ngboost", "NGBoost", _counts(NaturalGradientCounts), frozenset({"number"})),
-    Learner("poisson", None, _counts(PoissonCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
-    Learner("negative-binomial", None, _counts(NegativeBinomialCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
-    Learner("hurdle", None, _counts(HurdleCounts), _PRESENCE_OR_NUMBER, _COUNT_GRID),
-    Learner("forecast", None, _counts(ForecastCounts), _PRESENCE_OR_NUMBER),
-    Learner("previous-count", "NNL-Pr", _baseline(Itself), baseline=True, column="previous"),
-    Learner("average-count", "NNL-Av", _baseline(Itself), baseline=True, column="average"),
-    Learner("content-change-rate", "CCR", _baseline(Itself), baseline=True, column="content-change-rate"),
-    Learner("always-zero", None, _baseline(AlwaysZero), baseline=True),
+    Learner("ngboost", "NGBoost", _counts("probability:NaturalGradientCounts"), frozenset({"number"})),
+    Learner("poisson", None, _counts("counts:PoissonCounts"), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("negative-binomial", None, _counts("counts:NegativeBinomialCounts"), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("hurdle", None, _counts("counts:HurdleCounts"), _PRESENCE_OR_NUMBER, _COUNT_GRID),
+    Learner("forecast", None, _counts("forecast:ForecastCounts"), _PRESENCE_OR_NUMBER),
+    Learner("previous-count", "NNL-Pr", _baseline("Itself"), baseline=True, column="previous"),
+    Learner("average-count", "NNL-Av", _baseline("Itself"), baseline=True, column="average"),
+    Learner("content-change-rate", "CCR", _baseline("Itself"), baseline=True, column="content-change-rate"),
+    Learner("always-zero", None, _baseline("AlwaysZero"), baseline=True),
 )
 
 

@@ -8,24 +8,15 @@ from typing import TYPE_CHECKING
 from recrawl.core.options import check_values, option, read_values
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption, RecrawlError
-from recrawl.insight.features.sets import MAX_HISTORY, preset
-from recrawl.insight.targets import LINKS, NewLinkCount
+from recrawl.insight.choices import FEATURE_SETS, LINKS, MAX_HISTORY, NEIGHBOUR_SEARCHES
 from recrawl.world.every import parse_rounds
-from recrawl.world.related import METHODS
 
 if TYPE_CHECKING:
     from recrawl.models.predictor import Recipe
 
 
-def _check_features(name: str) -> None:
-    try:
-        preset(name, NewLinkCount())
-    except RecrawlError as error:
-        raise ValueError(str(error)) from None
-
-
 def _check_learner(name: str) -> None:
-    from recrawl.models.learners import named  # scikit-learn takes a second to load
+    from recrawl.models.learners import named
 
     try:
         named(name)
@@ -59,7 +50,7 @@ class TrainOptions:
         "default",
         "Feature set: default, look-back-look-around, summaries, everything or static.",
         metavar="NAME",
-        check=_check_features,
+        choices=FEATURE_SETS,
     )
     learner: str = option(
         "forecast",
@@ -71,7 +62,9 @@ class TrainOptions:
         MAX_HISTORY, "Number of past rounds used one by one as features.", minimum=0, maximum=MAX_HISTORY
     )
     related: int = option(30, "Number of related pages per page.", minimum=1)
-    neighbours: str = option("auto", "Search for related pages: auto, exact or approximate.", choices=METHODS)
+    neighbours: str = option(
+        "auto", "Search for related pages: auto, exact or approximate.", choices=NEIGHBOUR_SEARCHES
+    )
     trusted: tuple[str, ...] = option(
         (),
         "Page or host that TrustRank starts from (feature sets 'everything' and 'static'). Repeatable.",

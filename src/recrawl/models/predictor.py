@@ -16,10 +16,11 @@ from recrawl.core.arrays import Floats32, Ints, Ints8
 from recrawl.core.words import count
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
+from recrawl.insight.choices import LINKS, LinkKind
 from recrawl.insight.features import MAX_HISTORY, Feature, FeatureInputs, Features, known_before, preset
 from recrawl.insight.features.from_hints import proven_hints
 from recrawl.insight.features.sets import n_anchors
-from recrawl.insight.targets import LINKS, LinkKind, NewLinkCount, new_links
+from recrawl.insight.targets import NewLinkCount, new_links
 from recrawl.models import metrics
 from recrawl.models.around import Surroundings, around, needed
 from recrawl.models.baselines import Itself

@@ -10,9 +10,10 @@ import numpy as np
 import orjson
 
 from recrawl.core.words import count
+from recrawl.errors import BadPlugin, UnknownPolicy
 from recrawl.history import History
 from recrawl.policies import DEFAULT
-from recrawl.policies.registry import known
+from recrawl.policies.registry import policy_class
 from recrawl.world.rounds import rounds_of
 
 ENOUGH_CYCLES = 3  #: after which pages were seen to gain links, or not
@@ -39,17 +40,16 @@ def default_policy(history: History, every: str = "crawl", goal: str = "links", 
         return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
-    tuned = recommendation(history)
-    if tuned and tuned.get("every") == every and not _is_of_the_future(tuned, history) and tuned["policy"] in known():
-        return Default(
-            tuned["policy"],
-            f"by {tuned['policy']}, as recrawl tune recommended on {str(tuned.get('made_at', ''))[:10]}",
-            tuned.get("settings", {}),
-        )
+    tuned, missing = recommendation(history), ""
+    if tuned and tuned.get("every") == every and not _is_of_the_future(tuned, history):
+        try:
+            return _recommended(tuned)
+        except (BadPlugin, UnknownPolicy) as error:
+            missing = f" ({tuned['policy']}, which recrawl tune recommended, cannot be used: {error})"
     n_cycles = len(rounds_of(history.slim_timeline, every).ends) if history.slim_timeline.n_visits else 0
     if n_cycles >= ENOUGH_CYCLES:
         return Default(
-            FALLBACK, f"by {FALLBACK}; recrawl tune finds out whether another policy suits this history better"
+            FALLBACK, f"by {FALLBACK}{missing}; recrawl tune finds out whether another policy suits this history better"
         )
     so_far = f"{count(n_cycles, 'cycle')} so far, and {ENOUGH_CYCLES} are needed to learn from"
     days = np.ptp(history.slim_timeline.at) / 86_400e6 if n_cycles else 0.0
@@ -58,7 +58,15 @@ def default_policy(history: History, every: str = "crawl", goal: str = "links", 
         if every == "crawl" and days >= ENOUGH_CYCLES + 1
         else " (crawls within minutes of each other count as one)"
     )
-    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far}{way_out}")
+    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far}{way_out}{missing}")
+
+
+def _recommended(tuned: dict[str, Any]) -> Default:
+    """The policy that was recommended, by name or from its file; raises an error if it is not there any more."""
+    name = tuned.get("place") or tuned["policy"]
+    policy_class(name)
+    when = str(tuned.get("made_at", ""))[:10]
+    return Default(name, f"by {tuned['policy']}, as recrawl tune recommended on {when}", tuned.get("settings", {}))
 
 
 def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from recrawl.core.times import NEVER, moment
-from recrawl.errors import RecrawlError
 from recrawl.plan.plan import PlanRequest
 from recrawl.plan.situation import Situation
 from recrawl.policies.budget import Budget, Cause
@@ -102,18 +101,7 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
 
 
 def _page(situation: Situation, url: str) -> int:
-    places = np.flatnonzero(situation.page == page_id(url))
-    if not len(places):
-        raise never_visited(url)
-    return int(places[0])
-
-
-def never_visited(url: str) -> RecrawlError:
-    """What to say of a page that the history does not have."""
-    return RecrawlError(
-        f"{url} was never visited, so it cannot be in a plan. Import a visit of it first; recrawl predict --explain URL says "
-        "what to expect of a page that was never visited"
-    )
+    return int(np.flatnonzero(situation.page == page_id(url))[0])
 
 
 def _expected(

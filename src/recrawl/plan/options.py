@@ -10,7 +10,7 @@ from recrawl.core.options import check_values, option, read_values
 from recrawl.core.times import parse_period
 from recrawl.errors import BadOption, BadPlugin
 from recrawl.plan.budgets import share_or_number
-from recrawl.world.notion_names import ANY
+from recrawl.world.notions import ANY
 
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
@@ -21,7 +21,7 @@ FAVOURS = ("coverage", "freshness")
 
 def _check_change(text: str) -> None:
     from recrawl.errors import RecrawlError
-    from recrawl.world.change import notion_or_any
+    from recrawl.world.notions import notion_or_any
 
     try:
         notion_or_any(text)

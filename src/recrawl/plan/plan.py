@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from recrawl.core.arrays import Floats, Ints, Times
 from recrawl.core.words import count, number
-from recrawl.world.notion_names import ANY
+from recrawl.world.notions import ANY
 
 if TYPE_CHECKING:
     import pandas as pd

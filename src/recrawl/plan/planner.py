@@ -24,8 +24,9 @@ from recrawl.core.times import NEVER, microseconds, parse_moment, parse_period
 from recrawl.history import History
 from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
-from recrawl.plan.explain import PlanExplanation, never_visited
+from recrawl.plan.explain import PlanExplanation
 from recrawl.plan.explain import explain as explain_page
+from recrawl.plan.known import known_page
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.plan import Plan, PlanRequest
 from recrawl.plan.situation import Situation
@@ -35,7 +36,7 @@ from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.choice import Choice
 from recrawl.policies.registry import blaming, check_choice
 from recrawl.web import urls
-from recrawl.world.change import notion_or_any
+from recrawl.world.notions import notion_or_any
 
 Report = Callable[[str], None]
 
@@ -73,9 +74,8 @@ class Planner:
 
     def explain(self, url: str) -> PlanExplanation:
         """Why a page is, or is not, in the plan."""
-        if self.history.urls_of(np.array([urls.page_id(url)]))[0].as_py() is None:
-            raise never_visited(url)  # at once, before the past is read
-        return explain_page(self.situation, self.request, self.budget, url, self.now)
+        page = known_page(self.history, url)  # at once, before the past is read
+        return explain_page(self.situation, self.request, self.budget, page, self.now)
 
     @cached_property
     def situation(self) -> Situation:
@@ -172,8 +172,8 @@ def explain(
     >>> why.is_picked, why.rank, why.cause
     (False, 3, 'below cut')
     """
-    asked, page = record_of(PlanOptions, options), urls.canonical(url)
-    return Planner(History.of(history), asked, now).explain(page)
+    asked = record_of(PlanOptions, options)
+    return Planner(History.of(history), asked, now).explain(url)
 
 
 def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan:

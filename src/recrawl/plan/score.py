@@ -22,7 +22,8 @@ from recrawl.plan.planner import make_plan
 from recrawl.plan.survey import survey
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.web.visit import Outcome
-from recrawl.world.change import ANY, changes_at_visits, notion_or_any
+from recrawl.world.change import changes_at_visits
+from recrawl.world.notions import ANY, notion_or_any
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName
 from recrawl.policies.hinted import Hinted
-from recrawl.world.notion_names import ANY
+from recrawl.world.notions import ANY
 from recrawl.world.pages import Pages
 
 

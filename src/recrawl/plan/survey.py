@@ -16,8 +16,8 @@ from recrawl.models.link_expectation import LinkExpectation
 from recrawl.plan.situation import Situation
 from recrawl.policies.base import Policy
 from recrawl.policies.registry import blaming
-from recrawl.world.change import Notion
 from recrawl.world.crawler import Crawler
+from recrawl.world.notions import Notion
 from recrawl.world.pages import Need
 from recrawl.world.recording import record
 

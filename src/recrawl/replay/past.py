@@ -12,7 +12,7 @@ from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.history.schema import VISITS
 from recrawl.insight.world_related import with_related
-from recrawl.world.change import Notion
+from recrawl.world.notions import Notion
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from recrawl.core.plugins import absolute, is_in_file
 from recrawl.core.times import moment
 from recrawl.core.words import count, percent
 from recrawl.errors import BadOption, UnknownPolicy
@@ -70,6 +71,7 @@ class Tuning:
     against_round_robin: Comparison | None = None
     until: datetime | None = None  # the end of what was replayed
     n_pages: int = 0
+    place: str | None = None  # of the best, if it is the class of a file: path/to/file.py:Name
 
     def __repr__(self) -> str:
         coverage = summarise(self.best).coverage
@@ -105,6 +107,7 @@ class Tuning:
         """As plain values, for `recrawl.plan.default.recommend`."""
         return {
             "policy": self.best.policy,
+            "place": self.place,
             "settings": {name: value for name, value in self.best.settings.items() if value is not None},
             "every": every,
             "budget": self.best.budget,
@@ -135,6 +138,9 @@ def tune(
     """
     pairs = [(candidate, {}) if isinstance(candidate, str) else candidate for candidate in candidates]
     policies = [named(name, **{"window": window, "seed": seed} | own) for name, own in pairs]
+    places = {
+        policy.name: absolute(name) for (name, _), policy in zip(pairs, policies, strict=True) if is_in_file(name)
+    }
     policies = [policy for policy in policies if Need.FUTURE not in policy.needs]  # no plan can be made by these
     if not policies:
         names = ", ".join(name for name, _ in pairs)
@@ -151,6 +157,7 @@ def tune(
         against_round_robin=_compared(best, uniform, seed) if uniform is not None and uniform is not best else None,
         until=moment(int(world.time[-1])),
         n_pages=world.n_pages,
+        place=places.get(best.policy),
     )
 
 

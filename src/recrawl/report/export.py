@@ -12,9 +12,10 @@ import pyarrow as pa
 from recrawl.core.arrays import Floats32
 from recrawl.history import History
 from recrawl.history.visit_table import times_column
+from recrawl.insight.choices import LINKS
 from recrawl.insight.features import known_before
 from recrawl.insight.features import preset as preset_of
-from recrawl.insight.targets import LINKS, NewLinkCount
+from recrawl.insight.targets import NewLinkCount
 from recrawl.models.predictor import predict
 from recrawl.models.records import records
 from recrawl.models.saved import check_fits, load

@@ -20,7 +20,7 @@ from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD, World
 from recrawl.world.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
-    from recrawl.world.change import Notion
+    from recrawl.world.notions import Notion
 
 MAX_CELLS = 500_000_000  #: pages times cycles; each takes 13 bytes
 _MIX = (np.int64(-7046029254386353131), np.int64(-4417276706812531889))  # odd numbers, to mix digests

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats32, Ints32
 
-METHODS = ("auto", "exact", "approximate")  #: how related pages can be searched for
-
 
 @dataclass(frozen=True)
 class Related:

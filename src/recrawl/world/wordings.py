@@ -12,9 +12,10 @@ from scipy import sparse
 from recrawl.core.arrays import Flags, Ints, Ints32
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.world.change import Notion, Shingles, Steps, notion_from, sketches_of, spelled
+from recrawl.world.change import sketches_of
 from recrawl.world.contents import Contents, contents_of
 from recrawl.world.every import Every
+from recrawl.world.notions import Notion, Shingles, Steps, notion_from, spelled
 
 _NOTION, _VERSIONS, _SKETCHES = "notion.txt", "versions.npy", "sketches.npy"  # names of files
 

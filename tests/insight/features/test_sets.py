@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recrawl.errors import RecrawlError
+from recrawl.insight.choices import LINKS
 from recrawl.insight.features import (
     PRESETS,
     Feature,
@@ -24,7 +25,7 @@ from recrawl.insight.features import (
     vector,
 )
 from recrawl.insight.features.sets import n_anchors, related_rates
-from recrawl.insight.targets import ALL, LINKS, HasNewLinks, LinkChangeRate, NewLinkCount, Target
+from recrawl.insight.targets import ALL, HasNewLinks, LinkChangeRate, NewLinkCount, Target
 
 SIZES = ["content_bytes", "text_bytes", "text_quality"]
 SP = [*SIZES, "path_depth", "domain_depth", "n_internal", "n_external"]

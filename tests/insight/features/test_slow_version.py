@@ -14,8 +14,9 @@ from benchmarks.slow_features import slow_features
 
 from recrawl.history import History
 from recrawl.insight import related
+from recrawl.insight.choices import LINKS
 from recrawl.insight.features import (
-    PRESETS,
+    FEATURE_SETS,
     Feature,
     FeatureInputs,
     Features,
@@ -27,7 +28,7 @@ from recrawl.insight.features import (
     vector,
 )
 from recrawl.insight.features.quantities import QUANTITIES
-from recrawl.insight.targets import ALL, LINKS, HasNewLinks, LinkChangeRate, NewLinkCount
+from recrawl.insight.targets import ALL, HasNewLinks, LinkChangeRate, NewLinkCount
 from recrawl.synth import SynthSettings, batches
 from recrawl.world.panel import build
 
@@ -46,7 +47,7 @@ def same(known: FeatureInputs, features: Features, of_round: int, expected: pd.D
 def every_preset(history: int) -> Features:
     """The columns of every preset for every target."""
     targets = [target(links) for target in ALL for links in LINKS]
-    sets = [preset(name, target, history) for name in PRESETS for target in targets]
+    sets = [preset(name, target, history) for name in FEATURE_SETS for target in targets]
     return tuple(dict.fromkeys(column for features in sets for column in features))
 
 

@@ -1,11 +1,10 @@
 """What can be known of a page before a round: static page features, and the two operators that make all others of them."""
 
+from recrawl.insight.choices import FEATURE_SETS, MAX_HISTORY
 from recrawl.insight.features.assemble import known_before
 from recrawl.insight.features.matrix import FeatureInputs
 from recrawl.insight.features.operators import Feature, Features, mean_past, now, of_site, past, related
 from recrawl.insight.features.sets import (
-    MAX_HISTORY,
-    PRESETS,
     default,
     dynamic_network,
     dynamic_page,
@@ -19,8 +18,8 @@ from recrawl.insight.features.sets import (
 )
 
 __all__ = [
+    "FEATURE_SETS",
     "MAX_HISTORY",
-    "PRESETS",
     "Feature",
     "FeatureInputs",
     "Features",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from recrawl.core.suggest import unknown
 from recrawl.errors import RecrawlError
+from recrawl.insight.choices import FEATURE_SETS, MAX_HISTORY
 from recrawl.insight.features.operators import Feature, Features, mean_past, now, of_site, past, related
 from recrawl.insight.targets import Target
 
-MAX_HISTORY = 8  #: past rounds that the papers look back
 VECTOR_COLUMNS = 20
 
 SIZES = ("content_bytes", "text_bytes", "text_quality")
@@ -98,9 +98,6 @@ def everything(history: int = MAX_HISTORY, *, papers_rate: bool = False) -> Feat
     return static + dynamic_page(history) + dynamic_network(history, papers_rate=papers_rate) if history else static
 
 
-PRESETS = ("look-back-look-around", "summaries", "everything", "static", "default")
-
-
 def preset(name: str, target: Target, history: int = MAX_HISTORY, *, papers_rate: bool = False) -> Features:
     """A feature set by its name on the command line."""
     if name in ("look-back-look-around", "lbla"):
@@ -113,7 +110,7 @@ def preset(name: str, target: Target, history: int = MAX_HISTORY, *, papers_rate
         return everything(0)
     if name == "default":
         return default(target, history)
-    raise RecrawlError(unknown("feature set", name, PRESETS))
+    raise RecrawlError(unknown("feature set", name, FEATURE_SETS))
 
 
 def default(target: Target, history: int = MAX_HISTORY) -> Features:

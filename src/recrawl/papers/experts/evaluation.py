@@ -20,7 +20,7 @@ from recrawl.models.experts.selection import links_between
 from recrawl.papers.experts.predictions import OnPage, choices, page_predictions
 from recrawl.papers.experts.rows import rows
 from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
-from recrawl.world import change
+from recrawl.world import change, notions
 from recrawl.world.contents import Contents, contents_of
 
 OnStep = Callable[[str], None]
@@ -36,8 +36,8 @@ def evaluate_experts(
     on_step("what the pages said")
     contents = contents_of(history, settings.every, settings.min_share)
     on_step("what changed")
-    notion = change.notion_from(settings.notion)
-    sketches = change.sketches_of(history, contents) if isinstance(notion, change.Shingles) else None
+    notion = notions.notion_from(settings.notion)
+    sketches = change.sketches_of(history, contents) if isinstance(notion, notions.Shingles) else None
     changed = change.changes(contents, notion, sketches)
     return evaluate_contents(contents, changed, settings, partial(links_between, history), on_step, on_page)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats32, Ints
+from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import (
     Feature,
     FeatureInputs,
@@ -20,7 +21,7 @@ from recrawl.insight.features import (
     static_page,
 )
 from recrawl.insight.features.sets import related_rates
-from recrawl.insight.targets import HasNewLinks, LinkChangeRate, LinkKind, NewLinkCount, Target
+from recrawl.insight.targets import HasNewLinks, LinkChangeRate, NewLinkCount, Target
 from recrawl.models import metrics
 from recrawl.models.around import around
 from recrawl.models.estimates import estimate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import MAX_HISTORY
-from recrawl.insight.targets import LinkKind
 
 PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts")
 SPLITS = ("pages", "time")

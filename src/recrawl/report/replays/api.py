@@ -25,7 +25,7 @@ from recrawl.report.replays.options import (
     budget_pages,
     read_time,
 )
-from recrawl.world.change import notion_or_any
+from recrawl.world.notions import notion_or_any
 from recrawl.world.pages import Need
 from recrawl.world.recorded import World
 

@@ -158,7 +158,7 @@ class ReplayOptions:
 
     def notes(self) -> list[str]:
         """The conditions that a reader of the results must know."""
-        from recrawl.world.change import notion_or_any
+        from recrawl.world.notions import notion_or_any
 
         caps = ((self.per_host, "host"), (self.per_site, "site"))
         notes = [f"at most {cap:,} per {of} and cycle" for cap, of in caps if cap]

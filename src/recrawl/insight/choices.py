@@ -1,0 +1,11 @@
+"""The names that options are checked against, without the code behind them, which takes a while to load."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+LinkKind = Literal["internal", "external", "all"]
+LINKS: tuple[LinkKind, ...] = ("internal", "external", "all")
+FEATURE_SETS = ("look-back-look-around", "summaries", "everything", "static", "default")  #: see `insight.features.sets`
+MAX_HISTORY = 8  #: past rounds that the papers look back
+NEIGHBOUR_SEARCHES = ("auto", "exact", "approximate")  #: how related pages can be searched for
