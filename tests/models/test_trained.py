@@ -105,7 +105,7 @@ def test_a_model_without_all_links_is_sorted_by_what_it_has(history: History) ->
     [
         ({"lerner": "hurdle"}, r"No option named 'lerner'\. Did you mean 'learner'\?"),
         ({"learner": "hurdles"}, r"learner: No learner named 'hurdles'\. Did you mean 'hurdle'\?"),
-        ({"features": "statics"}, r"features: No feature set named 'statics'\. Did you mean 'static'\?"),
+        ({"features": "statics"}, r"No features named 'statics'\. Did you mean 'static'\?"),
         ({"links": "outer"}, r"No kind of links named 'outer'\. Known: internal, external, all"),
         ({"neighbours": "fast"}, r"No neighbours named 'fast'"),
         ({"every": "fortnight"}, "every: 'fortnight' is not a period"),

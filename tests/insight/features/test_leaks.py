@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from recrawl.history import History
+from recrawl.insight.choices import LINKS
 from recrawl.insight.features import (
     Feature,
     FeatureInputs,
@@ -26,7 +27,7 @@ from recrawl.insight.features import (
 )
 from recrawl.insight.features.quantities import QUANTITIES
 from recrawl.insight.features.sets import related_rates
-from recrawl.insight.targets import ALL, LINKS
+from recrawl.insight.targets import ALL
 from recrawl.synth import SynthSettings, batches
 from recrawl.web.visit import Visit
 from recrawl.world.panel import build

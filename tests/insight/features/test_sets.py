@@ -5,7 +5,7 @@ import pytest
 from recrawl.errors import RecrawlError
 from recrawl.insight.choices import LINKS
 from recrawl.insight.features import (
-    PRESETS,
+    FEATURE_SETS,
     Feature,
     Features,
     default,
@@ -136,7 +136,7 @@ def test_the_default_is_lbla_with_summaries_and_sp_after_the_anchors(target: Tar
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", FEATURE_SETS)
 def test_no_preset_leaks_or_has_a_column_or_a_description_twice(name: str, target: Target) -> None:
     for history in range(9):
         features = preset(name, target, history)
