@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import LinkLists
+from recrawl.core.times import microseconds
 from recrawl.history import History
 from recrawl.policies.base import Policy
 from recrawl.policies.choice import Choice
 from recrawl.synth import SynthSettings, batches
 from recrawl.world.pages import Pages, Visits
-from recrawl.world.recorded import World
+from recrawl.world.recorded import NOTHING, World
 from recrawl.world.recording import record
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -59,7 +60,8 @@ def made_visits(
     nothing = LinkLists(np.zeros(len(page) + 1, np.int64), NO_LINKS)
     seen = each(answered, np.bool_) & ~each(gone, np.bool_)
     return Visits(
-        at=at,
+        at=np.full(len(page), microseconds(at)),
+        ended_at=at,
         page=np.array(page, np.int64),
         age_hours=each(age_hours, np.float64),
         is_first=each(changed, np.int64) < 0,
@@ -98,6 +100,13 @@ def order(choice: Choice) -> list[int]:
     """The pages picked, the best first."""
     picked: list[int] = choice.page.tolist()
     return picked
+
+
+def laid_out(world: World, values: NDArray[Any], nothing: int = NOTHING) -> NDArray[Any]:
+    """An array with one entry per visit as a matrix [cycle, page]; `nothing` where a page was not visited."""
+    matrix = np.full((len(world.time), world.n_pages), nothing, values.dtype)
+    matrix[world.cycle, world.row] = values
+    return matrix
 
 
 def made_world(folder: Path, **settings: Any) -> World:

@@ -8,20 +8,26 @@ from typing import Any
 from recrawl.history import History
 from recrawl.plan.explain import PlanExplanation
 from recrawl.plan.explain import explain as explain_page
+from recrawl.plan.learning import Learning
 from recrawl.plan.plan import Plan, PlanRequest
 from recrawl.plan.planner import budget_of, make_plan
 from recrawl.plan.situation import Situation
 from recrawl.plan.survey import survey
 from recrawl.policies import Policy
-from recrawl.world.notions import notion_or_any
+from recrawl.world.every import Every
+from recrawl.world.notions import Notion, notion_or_any
 
 
 def request(pages: int, **more: Any) -> PlanRequest:
     return PlanRequest(pages=pages, **more)
 
 
+def surveyed(history: History, policy: Policy, every: Every = "auto", notion: Notion | None = None) -> Situation:
+    return survey(Learning(history=history, policy=policy, every=every, notion=notion))  # type: ignore[arg-type]
+
+
 def make(history: History, policy: Policy, wanted: PlanRequest, now: datetime) -> Plan:
-    situation = survey(history.as_of(now), policy, wanted.every, notion=notion_or_any(wanted.change))
+    situation = surveyed(history.as_of(now), policy, wanted.every, notion_or_any(wanted.change))
     return make_plan(situation, wanted, now)
 
 

@@ -15,6 +15,7 @@
     ├── MissingPackage           an optional package is not installed
     ├── BadPlugin                a plug-in cannot be loaded or is not what it should be
     ├── BadModel                 a file is not a model, is damaged, or does not fit
+    ├── BadState                 what was learnt cannot be kept, or what was kept is damaged
     ├── ReplayError              a replay ended before its time
     ├── UnsafeUrl                a URL leads to an address that is not public
     └── ArchiveError             the remote archive did not answer as it should
@@ -79,6 +80,10 @@ class BadPlugin(RecrawlError):
 
 class BadModel(RecrawlError):
     """A file is not a model, is damaged, or does not fit this history."""
+
+
+class BadState(RecrawlError):
+    """What a policy has learnt cannot be kept, or what was kept is damaged or belongs to something else."""
 
 
 class ReplayError(RecrawlError):

@@ -27,6 +27,7 @@ from recrawl.policies.choice import LEVEL, Choice, Sentence
 from recrawl.sources.contract import check_source as check_source  # re-exported: one module for all checks
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Need, Pages, Visits
+from recrawl.world.readings import ONLY_RECORDED
 from recrawl.world.recorded import FAILED, GONE, NOTHING, World
 
 if TYPE_CHECKING:
@@ -65,22 +66,30 @@ def tiny_world(
     number, small = ({each: i for i, each in enumerate(all_)} for all_ in (sets, link))
     shape = (len(shows), n)
     matrix = np.array([number.get(each, each) for cycle in lists for each in cycle], np.int32).reshape(shape)
+    cycle, row = np.nonzero(matrix != NOTHING)
+    shown = matrix[cycle, row]
+    time = np.array([(_START + timedelta(hours=hour)).timestamp() * 1e6 for hour in hours], np.int64)
+    first_shown = _first_shown(lists, small)
     return World(
         page=np.arange(n),
         url=pa.array([f"https://h{host[i]:04}.s{site[i]:04}.example/{i:04}" for i in range(n)], pa.string()),
         site=_renumbered(site),
         host=_renumbered(host),
-        time=np.array([(_START + timedelta(hours=hour)).timestamp() * 1e6 for hour in hours], np.int64),
-        shows=matrix,
-        version=_carried(matrix),
-        is_baseline=np.zeros(shape, np.bool_),
+        first_cycle=np.zeros(n, np.int32),  # every page is known from the start
+        time=time,
+        row=row.astype(np.int32),
+        cycle=cycle.astype(np.int32),
+        shows=shown,
+        version=np.where(shown >= 0, shown, -1).astype(np.int64),
+        is_baseline=np.zeros(len(row), np.bool_),
         sets=LinkLists(
             np.cumsum([0, *(len(one) for one in sets)], dtype=np.int64),
             np.array([small[each] for one in sets for each in one], np.int32),
         ),
         link=np.array(link, np.int64),
-        first_shown=_first_shown(lists, small),
-        **({} if says is None else _words(says, matrix)),
+        first_shown=first_shown,
+        first_at=time[first_shown] if len(time) else np.zeros(len(link), np.int64),
+        **({} if says is None else _words(says, cycle, row, shown)),
     )
 
 
@@ -113,16 +122,17 @@ def tiny_history(n_days: int = 6) -> Iterator[History]:
         yield history
 
 
-def _words(says: Sequence[Sequence[Said]], shows: Any) -> dict[str, Any]:
+def _words(says: Sequence[Sequence[Said]], cycle: Ints, page: Ints, shows: Any) -> dict[str, Any]:
     """The texts as numbers, in the order in which they are first said, and their words."""
     texts: dict[tuple[tuple[int, int], ...], int] = {}
-    rows = [
+    said = [
         [-1 if one is None else texts.setdefault(tuple(sorted(one.items())), len(texts)) for one in c] for c in says
     ]
     entries = [(text, word, n) for pairs, text in texts.items() for word, n in pairs if n]
     row, word, n = np.array(entries, np.int64).reshape(-1, 3).T
     counts = sparse.csr_matrix((n.astype(np.float32), (row, word)), shape=(len(texts), int(word.max(initial=0)) + 1))
-    text = np.where(shows >= 0, np.array(rows, np.int32).reshape(shows.shape), -1).astype(np.int32)
+    text = np.array([said[c][p] for c, p in zip(cycle, page, strict=True)], np.int64)
+    text = np.where(shows >= 0, text, -1).astype(np.int32)
     return {"text": text, "words": counts}
 
 
@@ -132,13 +142,6 @@ def _list(shown: Shown) -> Any:
 
 def _renumbered(group: Sequence[int]) -> Ints:
     return np.unique(np.asarray(group, np.int64), return_inverse=True)[1]
-
-
-def _carried(shows: Any) -> Any:
-    version = np.where(shows >= 0, shows, -1).astype(np.int32)
-    for cycle in range(1, len(version)):
-        version[cycle] = np.where(version[cycle] < 0, version[cycle - 1], version[cycle])
-    return version
 
 
 def _first_shown(lists: list[list[Any]], number: dict[int, int]) -> Any:
@@ -209,7 +212,7 @@ def choices(policy: Policy, case: Case, is_asked_more: bool = False) -> Iterator
 
     `is_asked_more`: before each real question it is asked others, which must not matter.
     """
-    crawler = Crawler(case.world, policy.needs | {Need.UPDATES})
+    crawler = Crawler(case.world, policy.needs | {Need.UPDATES}, ONLY_RECORDED)
     policy.start(crawler.pages)
     _observe(policy, crawler.first.visits)
     for cycle in range(1, case.world.n_cycles + 1):

@@ -191,7 +191,7 @@ def test_settings_take_the_kind_of_their_default() -> None:
 
 def test_a_history_that_is_too_short_is_refused_in_one_sentence(tmp_path: Path) -> None:
     imported(tmp_path, jsonl(visits(2)), into="short")
-    assert "only one cycle follows the first crawl that holds most pages; a replay needs at least 2" in failed(
+    assert "only one cycle follows the first crawl; a replay needs at least 2" in failed(
         "--history", str(tmp_path / "short")
     )
     imported(tmp_path, jsonl([visit(1, 1, [1])]), into="once")
@@ -231,6 +231,7 @@ def run(policy: str, budget: int, found: int, **more: Any) -> Replayed:
         "shown_new": found,
         "hits": 1,
         "soon": 1,
+        "after": [[0, found]],
         "hosts": 1,
         "most_of_host": budget,
         "current": 0.5,
@@ -354,7 +355,7 @@ def test_a_tuning_is_the_one_of_the_command_and_is_stored_only_when_asked(tmp_pa
     assert not (tmp_path / "history" / "tuned.json").exists()
     options = ("--policies", "round-robin,average-count", "-b", "3", "--dry-run", "--history", folder)
     printed = json.loads(output("tune", *options, "--json"))
-    assert json.loads(json.dumps(tuning.record("crawl"))) | {"made_at": ""} == printed | {"made_at": ""}
+    assert json.loads(json.dumps(tuning.record("auto"))) | {"made_at": ""} == printed | {"made_at": ""}
     rc.tune(history, budget=3, policies=["round-robin", "average-count"], keep=True)
     assert json.loads((tmp_path / "history" / "tuned.json").read_text())["policy"] == tuning.best.policy
 

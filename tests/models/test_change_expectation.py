@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from made_visits import days, made_visits
+from recrawl.core.arrays import Floats
 from recrawl.models.change_expectation import RATES, ChangeExpectation
+
+
+def slow_probability(shares: Floats, seen: Sequence[tuple[float, int]], waited: float) -> float:
+    """Of a page with these intervals (days, whether it changed)."""
+    fits = [math.prod((1 - math.exp(-r * d)) if c else math.exp(-r * d) for d, c in seen) for r in RATES]
+    total = sum(share * fit for share, fit in zip(shares, fits, strict=True))
+    changed = sum(s * f * (1 - math.exp(-r * waited)) for s, f, r in zip(shares, fits, RATES, strict=True))
+    return float(changed / total)
 
 
 def test_the_probability_of_change_is_that_of_a_slow_version() -> None:
@@ -23,10 +33,9 @@ def test_the_probability_of_change_is_that_of_a_slow_version() -> None:
     shares = learnt.shares
     assert shares.sum() == pytest.approx(1.0)
     for i, seen in intervals.items():
-        fits = [math.prod((1 - math.exp(-r * d)) if c else math.exp(-r * d) for d, c in seen) for r in RATES]
-        total = sum(share * fit for share, fit in zip(shares, fits, strict=True))
-        changed = sum(s * f * (1 - math.exp(-r * waited[i])) for s, f, r in zip(shares, fits, RATES, strict=True))
-        assert learnt.expect(days(10))[i] == pytest.approx(changed / total, rel=1e-5)
+        alike = [(2 ** (round(32 * math.log2(d)) / 32), c) for d, c in seen]  # lengths that are taken as one
+        assert learnt.expect(days(10))[i] == pytest.approx(slow_probability(shares, alike, waited[i]), rel=1e-5)
+        assert learnt.expect(days(10))[i] == pytest.approx(slow_probability(shares, seen, waited[i]), rel=0.02)
     assert learnt.expect(days(10), np.array([2, 0])).tolist() == pytest.approx(learnt.expect(days(10))[[2, 0]].tolist())
     assert learnt.n_changed.tolist() == [2, 0, 1, 0]
     assert learnt.n_compared.tolist() == [3, 2, 1, 0]

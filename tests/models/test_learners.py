@@ -1,5 +1,6 @@
 import warnings
 
+import ngboost  # noqa: F401  # a package that it needs warns when it is first imported
 import numpy as np
 import pandas as pd
 import pytest

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl.core.arrays import LinkLists
+from recrawl.core.times import microseconds
 from recrawl.models.link_expectation import LinkExpectation
 from recrawl.world.pages import Pages, Visits
 
@@ -20,7 +21,8 @@ def watched(new: np.ndarray, hours: float = 1.0, size: int = 100) -> tuple[LinkE
         n_new = new[cycle - 1] if cycle else np.zeros(n, np.int64)
         start, shown = np.append(0, np.cumsum(n_new)), np.arange(n + 1) * size
         visits = Visits(
-            at=at,
+            at=np.full(n, microseconds(at)),
+            ended_at=at,
             page=np.arange(n),
             age_hours=pages.age_hours(at),
             is_first=pages.n_visits == 0,

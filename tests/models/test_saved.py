@@ -10,6 +10,7 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import ngboost  # noqa: F401  # a package that it needs warns when it is first imported
 import numpy as np
 import pytest
 import skops.io

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from commands import command, output
-from planning import explain, request
+from planning import explain, request, surveyed
 from recrawl.history import History
 from recrawl.models.predictor import Recipe, predict, train
 from recrawl.models.saved import save
@@ -13,7 +13,6 @@ from recrawl.plan.by_model import FILE, situation_by_model
 from recrawl.plan.formats import records
 from recrawl.plan.planner import make_plan
 from recrawl.plan.score import scores, store
-from recrawl.plan.survey import survey
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.synth import SynthSettings, batches
 from recrawl.web.visit import Visit
@@ -49,7 +48,7 @@ def test_the_plan_has_the_order_of_the_predictions(made: tuple[History, Path]) -
 
 def test_pages_are_known_as_a_policy_that_saw_every_visit_knows_them(made: tuple[History, Path]) -> None:
     history, model = made
-    seen, read = survey(history, RoundRobin()), situation_by_model(history, model)
+    seen, read = surveyed(history, RoundRobin()), situation_by_model(history, model)
     assert read.url.to_pylist() == seen.url.to_pylist()
     for name in ("site", "host", "n_failures", "is_gone", "n_answers"):
         assert getattr(read.pages, name).tolist() == getattr(seen.pages, name).tolist(), name

@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from made_goals import DAY, N_DAYS, NOW, START, goal_history, on, page, trembles, turns, two_wordy_pages, watched, wordy
-from planning import explain, make, request
+from planning import explain, make, request, surveyed
 from recrawl.history import History
 from recrawl.history.plans import PLANS, stored
 from recrawl.plan.default import default_policy, recommend
@@ -21,7 +21,6 @@ from recrawl.plan.options import GOALS
 from recrawl.plan.plan import Plan
 from recrawl.plan.planner import make_plan
 from recrawl.plan.score import scores, store
-from recrawl.plan.survey import survey
 from recrawl.policies import Policy, named
 from recrawl.policies.links_and_content import LinksAndContent
 from recrawl.web.visit import Visit
@@ -75,8 +74,11 @@ def test_the_yield_counts_what_the_goal_asks_for(history: History) -> None:
         assert plan.yield_by_budget[1] == pytest.approx(gain.sum())
         assert plan.changed_by_budget[1] == pytest.approx(plan.probability_changed.sum())
         assert len(plan.links_by_budget) == len(plan.changed_by_budget) == 4
+        if goal != "both":  # there the policy has one number for both
+            assert plan.worth.tolist() == gain.tolist()
+        assert (np.diff(plan.worth) <= 0).all()
         nutch = b"".join(FORMATS["nutch"](plan)).decode()
-        assert f"nutch.score={gain[0]:.4f}" in nutch
+        assert f"nutch.score={plan.worth[0]:.4f}" in nutch
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -177,7 +179,7 @@ def test_plans_stored_before_changes_were_expected_can_still_be_read_and_scored(
 
 
 def test_explain_gives_both_numbers(history: History) -> None:
-    situation = survey(history.as_of(NOW), LinksAndContent())
+    situation = surveyed(history.as_of(NOW), LinksAndContent())
     explanation = explain(situation, request(1, goal="both"), page("ticker"), NOW)
     assert (explanation.is_picked, explanation.policy) == (False, "links-and-content")
     assert (explanation.n_changed, explanation.n_compared) == (16, N_DAYS)
@@ -189,7 +191,7 @@ def test_explain_gives_both_numbers(history: History) -> None:
 
 def test_what_was_tuned_for_links_does_not_plan_for_content(tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
-    recommend(history, {"policy": "bandit", "every": "crawl"})
+    recommend(history, {"policy": "bandit", "every": "auto"})
     assert default_policy(history).policy == "bandit"
     assert default_policy(history, goal="content").policy == "freshness-value"
 

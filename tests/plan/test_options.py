@@ -74,6 +74,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
      "settings 'round-robin.window=3': round-robin has no settings"),
     ({"policy": "bandit", "settings": ["regression.window=3"]},
      "settings 'regression.window=3': 'regression' is not among the policies (bandit)"),
+    ({"links": "inner"}, "No links named 'inner'. Did you mean 'internal'? Known: internal, external, all"),
     ({"every": "soon"}, f"every: 'soon' {NO_PERIOD}"),
     # options that contradict each other
     ({"model": "m.model", "policy": "bandit"}, MODEL),
@@ -81,6 +82,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model": "m.model", "goal": "content"}, "model predicts new links only: leave model out, or goal content"),
     ({"model": "m.model", "goal": "both"}, "model predicts new links only: leave model out, or goal both"),
     ({"model": "m.model", "change": "digest"}, "model predicts new links only: leave model out, or change digest"),
+    ({"model": "m.model", "links": "internal"},
+     "model predicts the links that it was trained for: leave model out, or links internal"),
     ({"goal": "both", "policy": "round-robin"}, BOTH),
     ({"goal": "both", "settings": ["bandit.window=3"]}, BOTH),
     ({"favour": "freshness", "policy": "expected-harvest"}, FAVOUR),
@@ -139,9 +142,9 @@ def test_the_commands_refuse_them_before_they_open_the_history(
 
 
 def test_every_option_is_refused_in_some_case() -> None:
-    """But for those that any value fits: patterns of URLs, and a flag."""
+    """But for those that any value fits: patterns of URLs, and flags."""
     covered = {name for options, _ in REFUSED for name in options}
-    assert set(NAMES) - covered == {"exclude", "retry_gone"}
+    assert set(NAMES) - covered == {"exclude", "retry_gone", "relearn"}
 
 
 def test_only_python_can_give_values_of_the_wrong_type() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import recrawl as rc
-from planning import explain, make, request
+from planning import explain, make, request, surveyed
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
 from recrawl.history.plans import stored
@@ -18,11 +18,11 @@ from recrawl.plan.default import FALLBACK, SHORT_FALLBACK, default_policy, recom
 from recrawl.plan.formats import FORMATS, records
 from recrawl.plan.planner import make_plan, matching
 from recrawl.plan.score import scores, store
-from recrawl.plan.survey import survey
 from recrawl.policies import named
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.policies.windowed_outdegree import WindowedOutdegree
 from recrawl.web.visit import Visit
+from recrawl.world.batches import HOUR, CrawlPace, batches_of
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -66,17 +66,19 @@ def urls_of(plan: object) -> list[str]:
     return [url.removeprefix("https://") for url in plan.url.to_pylist()]  # type: ignore[attr-defined]
 
 
-def test_the_best_pages_come_first_and_pages_seen_once_before_them(history: History) -> None:
+def test_pages_seen_once_are_picked_before_all_others_and_the_best_pages_come_first(history: History) -> None:
+    assert urls_of(make(history, WindowedOutdegree(), request(1), NOW)) == ["e.org/once"]
     plan = make(history, WindowedOutdegree(), request(3), NOW)
-    assert urls_of(plan) == ["e.org/once", "e.org/lively", "f.org/other"]
-    assert plan.reason[1] == "8.0 new links per visit over the last 9 visits"
-    assert plan.reason[0].startswith("visited once")
-    assert plan.expected[1] == 8.0
+    assert urls_of(plan) == ["e.org/lively", "f.org/other", "e.org/once"]
+    assert plan.reason[0] == "8.0 new links per visit over the last 9 visits"
+    assert plan.reason[2].startswith("visited once")
+    assert plan.is_trial.tolist() == [False, False, True]
+    assert plan.expected[0] == 8.0
 
 
 def test_what_was_left_out_is_counted_by_cause(history: History) -> None:
     plan = make(history, WindowedOutdegree(), request(2, per_host=1, exclude=[page("slow")]), NOW)
-    assert urls_of(plan) == ["e.org/once", "f.org/other"]
+    assert urls_of(plan) == ["f.org/other", "e.org/once"]
     assert plan.left_out == {"below cut": 2, "host cap": 1, "gone": 1, "excluded": 1}
     assert sum(plan.left_out.values()) + len(plan) == plan.n_known == 7
 
@@ -169,9 +171,9 @@ def test_formats_are_what_the_crawlers_take(history: History) -> None:
     dates = [int(item["known"]["refetchableFromDate"]) for item in items]
     assert dates == sorted(dates)
     assert min(dates) > NOW.timestamp()
-    assert items[2]["known"]["info"] == {"url": page("other", "f.org"), "key": "f.org", "crawlID": "DEFAULT"}
-    assert written("heritrix")[1] == f"F+ {page('lively')}"
-    assert written("nutch")[1].split("\t")[1:] == ["nutch.score=8.0000", "nutch.fetchInterval=1"]
+    assert items[1]["known"]["info"] == {"url": page("other", "f.org"), "key": "f.org", "crawlID": "DEFAULT"}
+    assert written("heritrix")[0] == f"F+ {page('lively')}"
+    assert written("nutch")[0].split("\t")[1:] == ["nutch.score=8.0000", "nutch.fetchInterval=1"]
     first, second = (json.loads(line) for line in written("scrapy")[:2])
     assert first["priority"] > second["priority"]
     assert first["meta"]["recrawl"]["plan"] == plan.id
@@ -249,7 +251,7 @@ def test_a_visit_counts_for_the_last_plan_before_it(tmp_path: Path) -> None:
 
 
 def test_an_explanation_says_what_would_have_to_change(history: History) -> None:
-    situation = survey(history.as_of(NOW), WindowedOutdegree())
+    situation = surveyed(history.as_of(NOW), WindowedOutdegree())
     explanation = explain(situation, request(3), page("slow"), NOW)
     assert not explanation.is_picked
     assert explanation.rank == 4
@@ -270,15 +272,15 @@ def test_an_explanation_has_the_factors_of_the_policy_and_the_pages_that_show_th
         links = [page(f"x{i}") for i in range(3 * (day + 1))]
         history.add([Visit(url=page(name), at=START + day * DAY, links=links) for name in ("one", "two")])
     now = START + 12.5 * DAY
-    explanation = explain(survey(history, named("expected-harvest")), request(1), page("one"), now)
+    explanation = explain(surveyed(history, named("expected-harvest")), request(1), page("one"), now)
     assert explanation.weighed.keys() == {"urgency", "safety"}
     assert all(0 <= value <= 1 for value in explanation.weighed.values())
     ((other, share),) = explanation.overlaps
     assert other == page("two")
     assert share > 0.7
-    freshest = survey(history, named("expected-harvest", favour="freshness"))
+    freshest = surveyed(history, named("expected-harvest", favour="freshness"))
     assert explain(freshest, request(1), page("one"), now).weighed == {}  # nothing waits
-    assert explain(survey(history, WindowedOutdegree()), request(1), page("one"), now).weighed == {}
+    assert explain(surveyed(history, WindowedOutdegree()), request(1), page("one"), now).weighed == {}
 
 
 def test_a_plan_has_what_the_policy_expects_also_of_a_page_with_few_links(tmp_path: Path) -> None:
@@ -294,12 +296,12 @@ def test_a_plan_has_what_the_policy_expects_also_of_a_page_with_few_links(tmp_pa
     assert (plan.high >= plan.expected).all()
     assert (plan.high == np.floor(plan.high)).all()
     for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
-        explanation = explain(survey(history, named("expected-harvest")), request(2), url, START + 30 * DAY)
+        explanation = explain(surveyed(history, named("expected-harvest")), request(2), url, START + 30 * DAY)
         assert explanation.expected == pytest.approx(expected)
 
 
 def test_explain_and_plan_agree(history: History) -> None:
-    situation = survey(history.as_of(NOW), named("windowed-clique"))
+    situation = surveyed(history.as_of(NOW), named("windowed-clique"))
     plan = make_plan(situation, request(3), NOW)
     for url in situation.url.to_pylist():
         explanation = explain(situation, request(3), url, NOW)
@@ -311,11 +313,11 @@ def test_without_a_recommendation_the_length_of_the_history_decides(history: His
     longer = History.create(tmp_path / "h")
     daily(longer, "lively", 1, 20)
     assert default_policy(longer).policy == FALLBACK
-    recommend(longer, {"policy": "bandit", "every": "crawl", "settings": {"window": 28}})
+    recommend(longer, {"policy": "bandit", "every": "auto", "settings": {"window": 28}})
     default = default_policy(longer)
     assert (default.policy, default.settings) == ("bandit", {"window": 28})
     assert default_policy(longer, "21d").policy == SHORT_FALLBACK
-    recommend(longer, {"policy": "lost", "every": "crawl"})
+    recommend(longer, {"policy": "lost", "every": "auto"})
     assert default_policy(longer).policy == FALLBACK
     assert "lost, which recrawl tune recommended, cannot be used: No policy named 'lost'" in default_policy(longer).why
     (longer.store.folder / "tuned.json").write_text("{damaged")
@@ -342,14 +344,14 @@ def test_a_regression_on_pages_that_were_always_visited_together_does_not_explod
 
 
 def test_waiting_counts_from_the_visit_and_not_from_the_end_of_its_cycle(history: History) -> None:
-    weekly = make_plan(survey(history, RoundRobin(), "7d"), request(9), NOW)
+    weekly = make_plan(surveyed(history, RoundRobin(), "7d"), request(9), NOW)
     last = dict(zip(urls_of(weekly), weekly.last_visit_at.tolist(), strict=True))
     assert last["e.org/lively"] == (START + 9 * DAY).replace(tzinfo=None)
     assert weekly.expected.max() > 0  # although the second week ends after the plan is made
 
 
 def test_an_explanation_has_the_number_that_the_plan_shows(history: History) -> None:
-    situation, wanted = survey(history, WindowedOutdegree()), request(4)
+    situation, wanted = surveyed(history, WindowedOutdegree()), request(4)
     plan = make_plan(situation, wanted, NOW)
     for url, expected in zip(plan.url.to_pylist(), plan.expected.tolist(), strict=True):
         assert explain(situation, wanted, url, NOW).expected == pytest.approx(expected)
@@ -360,7 +362,7 @@ def test_of_a_page_that_was_visited_once_a_plan_says_just_that(tmp_path: Path, n
     history = History.create(tmp_path / "h")
     daily(history, "old", 1, 6)
     daily(history, "once", 1, 1)
-    plan = make_plan(survey(history.as_of(NOW), named(name)), request(2), NOW)
+    plan = make_plan(surveyed(history.as_of(NOW), named(name)), request(2), NOW)
     reasons = dict(zip(urls_of(plan), plan.reason, strict=True))
     assert reasons["e.org/once"] == "visited once: a second visit shows how it changes"
     assert reasons["e.org/old"] != reasons["e.org/once"]
@@ -375,7 +377,7 @@ def test_no_page_is_planned_that_the_policy_itself_calls_less_likely_than_the_th
 
 @pytest.mark.parametrize("name", ["lively", "quiet", "once"])
 def test_what_keeps_a_page_out_does_not_change_what_is_expected_of_it(history: History, name: str) -> None:
-    situation = survey(history.as_of(NOW), named("expected-harvest"))
+    situation = surveyed(history.as_of(NOW), named("expected-harvest"))
     free = explain(situation, request(3), page(name), NOW)
     for wanted in (request(3, exclude=[page("")]), request(3, min_gap=99 * DAY), request(3, threshold=1.0)):
         barred = explain(situation, wanted, page(name), NOW)
@@ -385,7 +387,7 @@ def test_what_keeps_a_page_out_does_not_change_what_is_expected_of_it(history: H
 
 
 def test_a_gone_page_is_said_to_bring_as_little_as_with_retry_gone(history: History) -> None:
-    situation = survey(history.as_of(NOW), named("expected-harvest"))
+    situation = surveyed(history.as_of(NOW), named("expected-harvest"))
     gone, retried = (explain(situation, request(3, retry_gone=retry), page("gone"), NOW) for retry in (False, True))
     assert gone.expected == pytest.approx(retried.expected)
     assert gone.probability == pytest.approx(retried.probability)
@@ -417,10 +419,13 @@ def test_plans_that_expect_other_things_have_other_names(history: History) -> No
     assert one.id != other.id
 
 
-def test_a_crawl_without_pauses_is_advised_to_be_cut_into_days(tmp_path: Path) -> None:
+def test_a_crawl_without_pauses_is_cut_into_periods_that_suit_it(tmp_path: Path) -> None:
     steady = History.create(tmp_path)
     steady.add(Visit(url=page(str(i % 7)), at=START + i * DAY / 20, links=[]) for i in range(400))
-    default = default_policy(steady)
-    assert default.policy == SHORT_FALLBACK
-    assert "visits are spread over 20 days without a pause: make cycles of a day with --every 1d" in default.why
+    rule = CrawlPace.of(steady.timeline.page, steady.timeline.at).rule()
+    assert (rule.kind, rule.length) == ("period", HOUR)
+    assert rule.why == "in batches of 1 h: visits come without pauses, and a page is visited about every 6 h"
+    assert len(batches_of(steady.timeline).ends) == 479  # up to the last visit
+    assert default_policy(steady).policy == FALLBACK
+    assert default_policy(steady, every="crawl").policy == SHORT_FALLBACK
     assert default_policy(steady, every="1d").policy == FALLBACK

@@ -9,12 +9,15 @@ from recrawl.policies.brute_force import BruteForce
 from recrawl.policies.budget import Budget
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.replay import replay
+from recrawl.world.readings import BETWEEN
 
 
 def test_with_a_budget_for_all_pages_it_finds_everything(tmp_path: Path) -> None:
     world = made_world(tmp_path)
-    rows = list(replay(world, BruteForce(), Budget(world.n_pages)))
-    assert sum(row["found"] for row in rows) == world.discoverable > 0
+    for between in BETWEEN:
+        rows = list(replay(world.with_all_known(), BruteForce(), Budget(world.n_pages), between=between))
+        assert sum(row["found"] for row in rows) == world.discoverable > 0
+    # Where pages show only what was recorded, every one of them may be visited at any time.
     assert {row["fetches"] for row in rows} == {world.n_pages}
 
 

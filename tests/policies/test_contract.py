@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from made_visits import laid_out
 from recrawl.models import learners
 from recrawl.models.learners import Learner, LearnerTask
 from recrawl.models.probability import ConstantIfOneClass
@@ -228,6 +229,9 @@ def test_a_tiny_world_is_what_it_was_made_from() -> None:
     assert world.n_cycles == 2
     assert world.link.tolist() == [10, 20, 21, 30, 31, 32]
     assert world.first_shown.tolist() == [0, 0, 0, 1, 1, 2]
-    assert [world.link[world.sets[number]].tolist() for number in world.shows[1][[0, 2]]] == [[10, 30], [21, 31]]
-    assert world.shows[2][2] == GONE
-    assert world.version[:, 1].tolist() == [world.shows[0][1], world.shows[0][1], world.shows[2][1]]
+    shows = laid_out(world, world.shows)
+    assert shows[0][2] == NOTHING
+    assert [world.link[world.sets[number]].tolist() for number in shows[1][[0, 2]]] == [[10, 30], [21, 31]]
+    assert shows[1][1] == FAILED
+    assert shows[2][2] == GONE
+    assert laid_out(world, world.version)[:, 1].tolist() == [shows[0][1], -1, shows[2][1]]

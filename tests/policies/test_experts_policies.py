@@ -316,8 +316,9 @@ def test_no_choice_depends_on_words_not_yet_seen(name: str, monkeypatch: pytest.
     world, settings, last = talking_world(3, 25), {"n_train": 5, "k": 3, "reselect": 6}, 15
     chance = np.random.default_rng(0)
     text, version = world.text.copy(), world.version.copy()
-    text[last + 1 :] = chance.integers(-1, world.words.shape[0], text[last + 1 :].shape)
-    version[last + 1 :] = chance.integers(0, 99, version[last + 1 :].shape)
+    later = world.cycle > last
+    text[later] = chance.integers(-1, world.words.shape[0], later.sum())
+    version[later] = chance.integers(0, 99, later.sum())
     other = replace(world, text=text, version=version)
     plain, noisy = ([order(c) for c in chosen(each, named(name, **settings))] for each in (world, other))
     assert plain[: last + 1] == noisy[: last + 1]

@@ -13,12 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from made_hints import DAY, N_DAYS, N_PAGES, NOW, START, hint_row, hinted_history, url
-from planning import explain, make, request
+from planning import explain, make, request, surveyed
 from recrawl.cli import app
 from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.plan.score import scores, store
-from recrawl.plan.survey import survey
 from recrawl.policies import named
 
 
@@ -38,7 +37,7 @@ def test_a_proven_hint_comes_first_and_says_why(history: History) -> None:
 
 
 def test_a_lying_host_is_not_believed(history: History) -> None:
-    situation = survey(history.as_of(NOW), named("round-robin"))
+    situation = surveyed(history.as_of(NOW), named("round-robin"))
     assert situation.hints is not None
     by_url = dict(zip(situation.url.to_pylist(), situation.hints.probability, strict=True))
     assert by_url[url("honest", 4)] > 0.9
@@ -46,7 +45,7 @@ def test_a_lying_host_is_not_believed(history: History) -> None:
 
 
 def test_what_a_complete_source_does_not_name_is_left_out_but_for_a_few(history: History) -> None:
-    situation = survey(history.as_of(NOW), named("round-robin"))
+    situation = surveyed(history.as_of(NOW), named("round-robin"))
     assert situation.hints is not None
     by_url = dict(zip(situation.url.to_pylist(), situation.hints.probability, strict=True))
     assert all(by_url[url("honest", page)] < 0.1 for page in range(N_PAGES) if page != 4)
@@ -58,7 +57,7 @@ def test_what_a_complete_source_does_not_name_is_left_out_but_for_a_few(history:
 
 def test_hints_are_not_believed_before_they_are_proven(history: History) -> None:
     early = START + 2.5 * DAY
-    situation = survey(history.as_of(early), named("round-robin"))
+    situation = surveyed(history.as_of(early), named("round-robin"))
     assert situation.hints is not None
     assert not situation.hints
     assert "sitemap" not in " ".join(make(history, named("round-robin"), request(12), early).reason)
@@ -66,7 +65,7 @@ def test_hints_are_not_believed_before_they_are_proven(history: History) -> None
 
 def test_what_is_read_later_counts_for_nothing(history: History) -> None:
     before = START + (N_DAYS + 0.35) * DAY  # the last reading is at 0.4
-    hints = survey(history.as_of(before), named("round-robin")).hints
+    hints = surveyed(history.as_of(before), named("round-robin")).hints
     assert hints is not None
     assert set(hints.reason) == {""}
     assert not (hints.probability > 0.1).any()
@@ -83,7 +82,7 @@ def test_hints_take_at_most_half_of_the_budget_and_keep_to_the_caps(history: His
 
 
 def test_explain_names_the_hint(history: History) -> None:
-    situation = survey(history.as_of(NOW), named("round-robin"))
+    situation = surveyed(history.as_of(NOW), named("round-robin"))
     explanation = explain(situation, request(2), url("honest", 4), NOW)
     assert explanation.is_picked
     assert explanation.reason.startswith("its sitemap says")

@@ -73,7 +73,7 @@ def test_probabilities_equal_those_of_a_plain_look_at_the_whole_record(
 ) -> None:
     world = made_world(tmp_path)
     policy = HistoryAware(window, window_days, interpolated=interpolated, ahead_days=0.1)
-    crawler = Crawler(world)
+    crawler = Crawler(world.with_all_known())
     policy.start(crawler.pages)
     policy.observe(crawler.first.visits)
     record = [crawler.first.visits]
@@ -83,21 +83,22 @@ def test_probabilities_equal_those_of_a_plain_look_at_the_whole_record(
         now = moment(int(world.time[cycle]))
         choice = policy.choose(crawler.pages, Budget(world.n_pages), now)
         found = dict(zip(choice.page.tolist(), choice.score.tolist(), strict=True))
-        last = microseconds(record[-1].at)
+        last = microseconds(record[-1].ended_at)
         in_window = [
             visits
             for i, visits in enumerate(record)
             if (
                 i >= len(record) - 1 - window
                 if window_days is None
-                else microseconds(visits.at) >= last - window_days * US_PER_DAY
+                else microseconds(visits.ended_at) >= last - window_days * US_PER_DAY
             )
         ]
         seen: list[Seen] = [[] for _ in range(world.n_pages)]
         for visits in in_window:
-            for page, updated, answered in zip(visits.page, visits.updated, visits.answered, strict=True):
+            columns = (visits.page, visits.at, visits.updated, visits.answered)
+            for page, at, updated, answered in zip(*columns, strict=True):
                 if answered:
-                    seen[page].append((microseconds(visits.at), int(updated)))
+                    seen[page].append((int(at), int(updated)))
         for page in range(world.n_pages):
             expected = plain_probability(seen[page], microseconds(now), 0.1, interpolated)
             assert found[page] == pytest.approx(expected, abs=1e-6)

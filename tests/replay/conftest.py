@@ -12,6 +12,7 @@ import pytest
 
 from making import imported, jsonl
 from recrawl.synth import Activity, SynthSettings, visits
+from recrawl.world.readings import ALL_PAGES, ONLY_RECORDED
 from recrawl.world.recorded import World
 from recrawl.world.recording import record as record_world
 from replay.slow import SlowWorld, slow_world
@@ -38,12 +39,13 @@ ENDS = [WEB.start + (number + 0.5) * WEB.every for number in range(WEB.rounds)]
 
 @dataclass(frozen=True)
 class Made:
-    """One web in three forms."""
+    """One web in four forms."""
 
     records: list[dict[str, Any]]
     ends: list[datetime]
     slow: SlowWorld
-    world: World
+    world: World  # every page is known from the start, and shows something only where it was recorded: as in the paper
+    recorded: World  # pages become known, and show between two records what they showed before
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +54,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     records = with_twins(plain_records(np.random.default_rng(8)))
     history = imported(tmp_path_factory.mktemp("replay"), jsonl(records))[1]
     plain = [each | {"at": datetime.fromisoformat(each["at"])} for each in records]
-    return Made(plain, ENDS, slow_world(plain, ENDS), record_world(history, ENDS))
+    world = record_world(history, ENDS, candidates=ALL_PAGES, between=ONLY_RECORDED)
+    world = world.reordered(np.argsort(world.url.to_pylist()))  # ties go by name
+    return Made(plain, ENDS, slow_world(plain, ENDS), world, record_world(history, ENDS))
 
 
 def plain_records(chance: np.random.Generator) -> Iterator[dict[str, Any]]:

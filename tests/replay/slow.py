@@ -27,6 +27,7 @@ class SlowWorld:
     shown: list[dict[str, frozenset[str] | None]]
     content: list[dict[str, Any]]  # what each page was last known to hold
     early: set[str] = field(default_factory=set)  # links that stragglers showed before cycle 0, or another visit of it
+    seen_at: dict[str, datetime] = field(default_factory=dict)  # when each link was first on any page
 
     @property
     def first_shown(self) -> dict[str, int]:
@@ -47,6 +48,7 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
     copies: dict[str, tuple[frozenset[str], Any]] = {}
     rounds: list[dict[str, tuple[frozenset[str], Any] | None]] = [{} for _ in ends]
     sighted: list[tuple[int, frozenset[str]]] = []
+    seen_at: dict[str, datetime] = {}
     for visit in sorted(visits, key=lambda visit: visit["at"]):
         page, status = visit["url"], visit["status"]
         number = sum(1 for end in ends if end < visit["at"])
@@ -55,6 +57,8 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
         copy = copies.get(page) if status in (200, 304) else None
         if copy is not None:
             sighted.append((number, copy[0]))
+            for link in copy[0]:
+                seen_at.setdefault(link, visit["at"])
         if number < len(ends) and (copy is not None or page not in rounds[number]):
             rounds[number][page] = copy
     pages = sorted({page for cycle in rounds for page, copy in cycle.items() if copy is not None})
@@ -71,7 +75,7 @@ def slow_world(visits: Iterable[dict[str, Any]], ends: Sequence[datetime]) -> Sl
         content.append(dict(known))
     shown = [{page: None if copy is None else copy[0] for page, copy in cycle.items()} for cycle in kept]
     early = {link for number, links in sighted if number <= full for link in links}
-    return SlowWorld(pages, list(ends[full:]), shown, content, early)
+    return SlowWorld(pages, list(ends[full:]), shown, content, early, seen_at)
 
 
 @dataclass
@@ -128,14 +132,14 @@ class Crawl:
 
 def slow_replay(world: SlowWorld, policy: SlowPolicy, k: int) -> Iterator[Told]:
     """Every cycle of a replay with k pages a cycle."""
-    crawl, first = Crawl(world, set(world.early)), world.first_shown
+    crawl = Crawl(world, set(world.early))
     crawl.visit(0, sorted(world.shown[0]))
     for t in range(1, len(world.times)):
         chosen = policy.choose(crawl, t, k)
         seen = crawl.visit(t, chosen)
         found = set().union(*(visit.new for visit in seen.values()))
         policy.reward(len(found))
-        ages = [(world.times[t] - world.times[first[link]]).total_seconds() / 3600 for link in found]
+        ages = [(world.times[t] - world.seen_at[link]).total_seconds() / 3600 for link in found]
         now = world.content[t]
         current = sum(page in crawl.copy and crawl.copy[page] == now[page] for page in world.pages)
         n_new = sum(len(visit.new) for visit in seen.values())

@@ -9,7 +9,12 @@ from recrawl.replay.compare import p_value
 
 def run(policy: str, found: list[int], published: list[int], per_day: int = 4) -> Replayed:
     rows = [
-        {"at": f"2026-01-{1 + i // per_day:02d}T{i % per_day:02d}:00:00+00:00", "found": f, "published": p}
+        {
+            "at": f"2026-01-{1 + i // per_day:02d}T{i % per_day:02d}:00:00+00:00",
+            "found": f,
+            "after": [[0, f]],  # all in the cycle in which they were published
+            "published": p,
+        }
         for i, (f, p) in enumerate(zip(found, published, strict=True))
     ]
     return Replayed(policy=policy, paper=None, sees_future=False, settings={}, budget=10, rows=rows)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from made_visits import laid_out
 from recrawl.policies import ALL, Budget, Policy, named
 from recrawl.policies.budget import Cause
 from recrawl.policies.choice import Choice
@@ -80,8 +81,10 @@ def test_what_leaves_the_window_is_forgotten(made: Made, name: str) -> None:
 def test_the_made_up_history_holds_what_is_to_be_tested(made: Made) -> None:
     assert made.world.url.to_pylist() == made.slow.pages
     assert made.world.discoverable == made.slow.discoverable > 1_000
-    assert set(np.unique(made.world.shows[made.world.shows < 0])) == {NOTHING, GONE, FAILED}
-    assert (made.world.shows[0] == NOTHING).any()
+    shows = laid_out(made.world, made.world.shows)
+    assert set(np.unique(shows[shows < 0])) == {NOTHING, GONE, FAILED}
+    assert (shows[0] == NOTHING).any()
+    assert (made.recorded.first_cycle > 0).any()
     assert len(made.ends) == made.world.n_cycles + 2  # the first round holds too few pages to be cycle 0
     policy = named("windowed-clique", **SETTINGS)
     choices = spied(policy)
@@ -92,8 +95,11 @@ def test_the_made_up_history_holds_what_is_to_be_tested(made: Made) -> None:
 def test_visiting_all_pages_in_every_cycle_finds_everything_at_once(made: Made) -> None:
     rows = list(replay(made.world, named("round-robin"), Budget(made.world.n_pages)))
     assert sum(row["found"] for row in rows) == made.world.discoverable
-    assert sum(row["ages"][0] for row in rows) == made.world.discoverable
-    assert all(row["current"] == (made.world.version[row["cycle"]] >= 0).mean() for row in rows)
+    assert all(row["found"] == row["published"] for row in rows)
+    up_to_four_hours = AGE_HOURS.index(4.0) + 1  # a cycle takes five
+    assert sum(sum(row["ages"][:up_to_four_hours]) for row in rows) == made.world.discoverable
+    is_known = np.logical_or.accumulate(laid_out(made.world, made.world.version) >= 0)
+    assert all(row["current"] == is_known[row["cycle"]].mean() for row in rows)
 
 
 @pytest.mark.parametrize("name", [policy.name for policy in ALL if Need.FUTURE not in policy.needs])
@@ -114,15 +120,51 @@ def test_the_oracle_does_depend_on_it(made: Made) -> None:
 def noisy_after(world: World, cycle: int) -> World:
     """The same world up to a cycle; after it every page shows something else, if anything."""
     chance = np.random.default_rng(4)
-    changed: dict[str, NDArray[Any]] = {
-        name: getattr(world, name).copy() for name in ("shows", "version", "is_baseline")
+    later = (world.n_cycles - cycle, world.n_pages)
+    shows = chance.integers(FAILED, len(world.sets.sizes), later)
+    version, is_baseline = chance.integers(0, 1_000, later), chance.random(later) < 0.1
+    after, row = np.nonzero(shows != NOTHING)
+    fresh = {
+        "row": row,
+        "cycle": cycle + 1 + after,
+        "shows": shows[after, row],
+        "version": version[after, row],
+        "is_baseline": is_baseline[after, row],
     }
-    later = changed["shows"][cycle + 1 :].shape
-    changed["shows"][cycle + 1 :] = chance.integers(FAILED, len(world.sets.sizes), later)
-    changed["version"][cycle + 1 :] = chance.integers(0, 1_000, later)
-    changed["is_baseline"][cycle + 1 :] = chance.random(later) < 0.1
+    n = world.of_cycle(cycle).stop
+    changed: dict[str, NDArray[Any]] = {
+        name: np.append(getattr(world, name)[:n], values).astype(getattr(world, name).dtype)
+        for name, values in fresh.items()
+    }
     first = np.where(world.first_shown > cycle, chance.integers(0, world.n_cycles), world.first_shown)
     return replace(world, **changed, first_shown=first.astype(np.int32))
+
+
+@pytest.mark.parametrize("name", [policy.name for policy in ALL if Need.FUTURE not in policy.needs])
+def test_nor_does_it_where_pages_become_known_later_and_show_something_between_records(made: Made, name: str) -> None:
+    """Which pages can be visited at all depends on when they are recorded, so that stays."""
+    for last in (8, 25):
+        world = made.recorded.until(last + 2)
+        before, after = (choices_between_records(each, name) for each in (world, others_after(world, last)))
+        assert before[: last + 1] == after[: last + 1]
+
+
+def choices_between_records(world: World, name: str) -> list[list[int]]:
+    policy = named(name, **SETTINGS)
+    choices = spied(policy)
+    list(replay(world, policy, Budget(10)))
+    return [choice.page.tolist() for choice in choices]
+
+
+def others_after(world: World, cycle: int) -> World:
+    """The same world up to a cycle; after it every page shows other links and versions, if any."""
+    chance = np.random.default_rng(5)
+    later = world.cycle > cycle
+    shows, version = world.shows.copy(), world.version.copy()
+    shows[later & (shows >= 0)] = chance.integers(0, len(world.sets.sizes), (later & (shows >= 0)).sum())
+    version[later & (version >= 0)] = chance.integers(0, 1_000, (later & (version >= 0)).sum())
+    first = np.where(world.first_shown > cycle, chance.integers(0, world.n_cycles), world.first_shown)
+    return replace(world, shows=shows, version=version, first_shown=first.astype(np.int32))
 
 
 @pytest.mark.parametrize("name", [policy.name for policy in ALL])

@@ -29,7 +29,7 @@ def test_the_policy_that_found_most_is_recommended_and_planned_with(hourly: tupl
     coverage = {run.policy: summarise(run).coverage for run in found.runs}
     assert found.best.policy == max(coverage, key=lambda name: coverage[name] or 0)
     assert found.against_next is not None
-    recommend(history, found.record("crawl"))
+    recommend(history, found.record("auto"))
     chosen = default_policy(history)
     assert chosen.policy == found.best.policy
     assert "recrawl tune recommended" in chosen.why
@@ -44,10 +44,10 @@ def test_a_recommended_policy_of_a_file_is_planned_with_until_the_file_is_gone(
         "from recrawl.policies import AverageCount\n\nclass Mine(AverageCount):\n    name = 'mine-of-a-file'\n"
     )
     best = tune(world, Budget(6), (f"{mine}:Mine",))
-    recommend(history, best.record("crawl"))
+    recommend(history, best.record("auto"))
     assert default_policy(history).policy == f"{mine}:Mine"
     assert rc.plan(history, budget=3).policy == "mine-of-a-file"
-    recommend(history, best.record("crawl") | {"place": f"{tmp_path / 'gone.py'}:Mine"})
+    recommend(history, best.record("auto") | {"place": f"{tmp_path / 'gone.py'}:Mine"})
     assert "mine-of-a-file, which recrawl tune recommended, cannot be used" in default_policy(history).why
 
 

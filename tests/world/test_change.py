@@ -329,4 +329,4 @@ def test_a_notion_is_added_by_its_class_and_its_name_in_the_list(
     for each in (world, World.load(tmp_path)):  # the workers of a replay load it
         assert each.wordings is not None
         assert each.wordings.notion == Grown(2.0)
-        assert each.alike(each.version[:-1, 0], each.version[1:, 0]).tolist() == [True, True, False]
+        assert each.alike(each.version[:-1], each.version[1:]).tolist() == [True, True, False]

@@ -11,23 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from made_visits import laid_out
 from making import imported, jsonl
-from recrawl.errors import NotEnoughData
+from planning import surveyed
 from recrawl.history import History
 from recrawl.plan.default import default_policy
-from recrawl.plan.survey import survey
 from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
 from recrawl.testing import tiny_world
 from recrawl.web.visit import Visit
 from recrawl.world import kernels as world_kernels
-from recrawl.world import recording
+from recrawl.world.batches import CrawlPace, rule_for
 from recrawl.world.crawler import Crawler
 from recrawl.world.notions import notion_or_any
 from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
-from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD
+from recrawl.world.pages import Need
+from recrawl.world.readings import ONLY_RECORDED
+from recrawl.world.recorded import FAILED, UNREAD
 from recrawl.world.recording import record
 from recrawl.world.related import Related
+from recrawl.world.stream import Stream, next_segment
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -64,46 +67,65 @@ def test_a_visit_whose_links_are_not_known_is_a_visit_and_shows_changes(tmp_path
     ]
     records += [visit(page, 1.5, links=None, text_digest=page) for page in "abc"]
     records += [visit("b", 2.5, links=None, text_digest="b")]
-    world = record(history_of(tmp_path, records), ENDS, everything=True)
-    assert world.shows[0].tolist()[1] == UNREAD
-    crawler = Crawler(world)
-    assert crawler.pages.n_visits.tolist() == [1, 1, 1]
-    second, third = crawler.visit_recorded().visits, crawler.visit_recorded().visits
+    history, stream = history_of(tmp_path, records), Stream()
+    world = record(history, ENDS)
+    assert world.url.to_pylist() == ["https://e.org/a", "https://e.org/c"]  # the other one never shows its links
+    assert laid_out(world, world.shows)[1].tolist() == [UNREAD, UNREAD]
+    rule, until = rule_for(ENDS, CrawlPace()), int(history.timeline.at.max())
+    segment = next_segment(stream, history, history.timeline, rule, until=until)
+    batches = stream.follow(segment)
+    first, _ = next(batches)
+    assert first.answered.tolist() == [True, False, True]
+    assert not first.failed.any()
+    assert stream.pages.n_visits.tolist() == [1, 1, 1]
+    (second, _), (third, _) = batches
     assert second.answered.tolist() == [False, False, False]
     assert not second.failed.any()
     assert second.changed[1] == 1
     assert third.changed.tolist() == [0]
 
 
-def test_all_recorded_visits_at_once_are_those_made_one_after_the_other() -> None:
+def test_visits_followed_as_they_come_are_those_that_are_made_in_the_recorded_world(tmp_path: Path) -> None:
     chance = np.random.default_rng(3)
-    marks = [NOTHING, FAILED, GONE]
-    cycles = [
-        [
-            marks[chance.integers(3)] if chance.random() < 0.3 else set(chance.integers(0, 40, 5).tolist())
-            for _ in range(6)
-        ]
-        for _ in range(9)
-    ]
-    world = tiny_world(cycles)
-    stepwise = Crawler(world)
-    for cycle, found in enumerate(Crawler(world).recorded()):
-        other = stepwise.visit_recorded() if cycle else stepwise.first
+    marks = [{"status": 503}, {"status": 404}, {"links": None, "text_digest": "x"}, None]
+    records = [visit(page, 0.0, [1, 2]) for page in "abcdef"]
+    for hours in range(1, 9):
+        for page in "abcdefgh"[: 6 + hours // 3]:
+            mark = marks[chance.integers(4)] if chance.random() < 0.3 else {"links": chance.integers(0, 40, 5).tolist()}
+            records += [] if mark is None else [visit(page, float(hours), **mark)]
+    history = history_of(tmp_path, records)
+    rule = rule_for([NOW + timedelta(hours=hours) for hours in range(9)], CrawlPace())
+    world, stream = record(history, [NOW + timedelta(hours=hours) for hours in range(9)]), Stream()
+    needs, until = frozenset({Need.UPDATES}), int(history.timeline.at.max())
+    crawler = Crawler(world, needs, between=ONLY_RECORDED)
+    n_known = 0
+    for cycle, (visits, n_before) in enumerate(
+        stream.follow(next_segment(stream, history, history.timeline, rule, until=until, needs=needs))
+    ):
+        other = crawler.visit_recorded().visits if cycle else crawler.first.visits
+        assert n_before == n_known
+        n_known = len(stream.pages)
+        assert stream.page[:n_known].tolist() == world.page[: len(crawler.pages)].tolist()
         for name in (
             "at",
+            "ended_at",
             "page",
             "age_hours",
             "is_first",
             "answered",
             "gone",
+            "failed",
             "changed",
             "n_new_since",
             "updated",
             "n_found",
         ):
-            np.testing.assert_array_equal(getattr(found.visits, name), getattr(other.visits, name), name)
-        assert found.visits.new.links.tolist() == other.visits.new.links.tolist()
-        assert found.ages.tolist() == other.ages.tolist()
+            np.testing.assert_array_equal(getattr(visits, name), getattr(other, name), name)
+        for name in ("shown", "new"):
+            found, expected = getattr(visits, name), getattr(other, name)
+            assert found.sizes.tolist() == expected.sizes.tolist()
+            for i in range(len(visits)):
+                assert sorted(stream.link[found[i]]) == sorted(world.link[expected[i]])
     assert cycle == world.n_cycles == 8
 
 
@@ -202,7 +224,7 @@ def test_schedulers_learn_from_visits_that_show_only_whether_a_page_changed(tmp_
             records.append(visit(page, 24 * day + 1, links=None, text_digest=digest))
     history = history_of(tmp_path, records)
     situation = {
-        name: survey(history, named(name), ends)  # type: ignore[arg-type]
+        name: surveyed(history, named(name), ends)
         for name in ("lambda-crawl", "nutch-adaptive", "stormcrawler-adaptive")
     }
     rates = situation["lambda-crawl"].policy.rates_.per_day  # type: ignore[attr-defined]
@@ -217,7 +239,8 @@ def test_a_world_with_its_pages_in_another_order_shows_the_same() -> None:
     world = tiny_world([[{1}, {2}, {3}], [{1, 4}, FAILED, {5}]])
     moved = world.reordered(np.array([2, 0, 1]))
     assert moved.url.to_pylist() == [world.url[i].as_py() for i in (2, 0, 1)]
-    assert moved.shows[:, 1].tolist() == world.shows[:, 0].tolist()
+    shows, moved_shows = (laid_out(each, each.shows) for each in (world, moved))
+    assert moved_shows.T.tolist() == [shows[:, i].tolist() for i in (2, 0, 1)]
     assert (moved.site[0], moved.page[2]) == (world.site[2], world.page[1])
     assert moved.discoverable == world.discoverable
 
@@ -273,15 +296,4 @@ def test_a_plan_is_made_of_one_reading_of_the_history_though_others_add_to_it(tm
     History.open(history.store.folder).add(
         [Visit(url="https://e.org/a", at=NOW + timedelta(days=4), links=[], text="z")]
     )
-    assert len(survey(history, named("round-robin"), notion=notion_or_any("significant")).pages) == 3
-
-
-def test_a_world_that_would_fill_the_memory_is_refused_before_it_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = history_of(tmp_path, [visit(page, hours, [1]) for page in "abc" for hours in (0.5, 1.5, 2.5)])
-    monkeypatch.setattr(recording, "MAX_CELLS", 9)
-    assert record(history, ENDS).n_cycles == 2
-    monkeypatch.setattr(recording, "MAX_CELLS", 8)
-    with pytest.raises(NotEnoughData, match=r"3 cycles of 3 pages are too many to keep in memory; .* --every"):
-        record(history, ENDS, everything=True)
+    assert len(surveyed(history, named("round-robin"), notion=notion_or_any("significant")).pages) == 3

@@ -15,7 +15,6 @@ from recrawl.cli.option_groups import with_options
 from recrawl.errors import RecrawlError
 from recrawl.plan.options import PlanOptions
 
-MOST_PERIODS = 500  #: maximum number of periods in a history for which cycles follow the clock
 NO_SCRAPY = "recrawl crawl needs Scrapy: pip install 'recrawl[crawl]'"
 
 
@@ -68,7 +67,7 @@ def crawl(
             polite.fetch_settings(),
             frontier=frontier,
             cycles=cycles,
-            every=timedelta(0) if options.every == "crawl" else parse_period(options.every),
+            every=timedelta(0) if options.every in ("auto", "crawl") else parse_period(options.every),
             watch=view.watch,
             between=view.begin,
             after=after,
@@ -103,7 +102,7 @@ def _settings(options: PlanOptions, fetch: FetchOptions, history: str) -> dict[s
     from recrawl.crawl.settings import CrawlOptions
 
     of_plan = {each.name: getattr(options, each.name) for each in fields(options)}
-    of_plan["every"] = _rounds(options.every, history)
+    of_plan["every"] = "auto"  # here the option says when the next cycle begins
     return CrawlOptions(**of_plan, **asdict(fetch), history=history).as_settings()
 
 
@@ -115,31 +114,11 @@ def _check_any_received(cycles: list[dict[str, Any]]) -> None:
         raise RecrawlError("no page could be fetched; the messages above say why")
 
 
-def _rounds(every: str, folder: str) -> str:
-    """Cycles are the recorded crawls, whatever the time between them, unless that is too short to see pauses.
-
-    Then the period is a cycle, as long as the history is not so long that nearly all of them would be empty.
-    """
-    from recrawl.core.times import parse_period
-    from recrawl.errors import HistoryError
-    from recrawl.history import History
-    from recrawl.world.rounds import SHORTEST_PAUSE
-
-    step = float("inf") if every == "crawl" else parse_period(every) / timedelta(microseconds=1)
-    if step > 2 * SHORTEST_PAUSE:
-        return "crawl"
-    try:
-        at = History.open(folder).slim_timeline.at
-    except HistoryError:  # there is none yet
-        return every
-    return every if not len(at) or (at.max() - at.min()) / step < MOST_PERIODS else "crawl"
-
-
 def _check_every(every: str) -> None:
     from recrawl.core.times import parse_period
 
     try:
-        if every != "crawl":
+        if every not in ("auto", "crawl"):
             parse_period(every)
     except ValueError as error:
         raise typer.BadParameter(f"--every says when the next cycle begins: {error}") from None

@@ -47,7 +47,7 @@ def harvest(
         int,
         typer.Option("--orders", metavar="N", min=1, help="Orders of the pages, which decide ties, to average over."),
     ] = 3,
-    every: EveryOption = "crawl",
+    every: EveryOption = "auto",
     related: Annotated[
         int, typer.Option("--related", metavar="N", min=0, help="Number of related pages of each page.")
     ] = 30,

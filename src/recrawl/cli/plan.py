@@ -50,7 +50,7 @@ def plan(
     plan is made as if it were that time.
     """
     check_writable(out)
-    with planning(past, options) as (history, planner):
+    with planning(past, options, carry=not dry_run) as (history, planner):
         made = planner.plan()
     if not dry_run:
         from recrawl.plan.score import store
@@ -114,7 +114,8 @@ def _facts(row: dict[str, Any]) -> list[str]:
     likely = f"{row['probability']:.0%} likely to have any"
     changed = "" if row["probability_changed"] is None else f", {row['probability_changed']:.0%} to have changed"
     visits = f"last visit {_short(row['last_visit_at'])}, last new link {_short(row['last_change_at'])}"
-    return [f"{row['rank']:,}. {links}; {likely}{changed}", visits, f"why: {row['reason']}"]
+    trial = " (a trial)" if row["trial"] else ""
+    return [f"{row['rank']:,}. {links}; {likely}{changed}{trial}", visits, f"why: {row['reason']}"]
 
 
 def _by_budget(made: Plan) -> str:

@@ -29,10 +29,12 @@ class HistoryOptions:
 
 
 @contextmanager
-def planning(past: HistoryOptions, options: PlanOptions, page: str | None = None) -> Iterator[tuple[History, Planner]]:
+def planning(
+    past: HistoryOptions, options: PlanOptions, page: str | None = None, *, carry: bool = True
+) -> Iterator[tuple[History, Planner]]:
     """The history as it was opened, and a planner for it, with a sign of life on a terminal.
 
-    A `page` that the history does not have is an error before anything slow begins.
+    A `page` that the history does not have is an error before anything slow begins. `carry`: keep what is learnt.
     """
     opened = past.open()
     if page is not None:
@@ -42,6 +44,6 @@ def planning(past: HistoryOptions, options: PlanOptions, page: str | None = None
     from recrawl.plan.planner import Planner
 
     with steps("reading what was visited") as on_step:
-        planner = Planner(opened, options, on_step=on_step, on_note=note)
+        planner = Planner(opened, options, carry=carry, on_step=on_step, on_note=note)
         planner.situation  # noqa: B018  # the slow part, while progress is shown
     yield opened, planner

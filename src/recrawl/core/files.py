@@ -82,7 +82,7 @@ def _compressed(file: BinaryIO, suffix: str) -> Any:
     return nullcontext(file)
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Write a file in one step."""
     with writing(path) as stream:
         stream.write(data)

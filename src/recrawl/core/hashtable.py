@@ -22,6 +22,8 @@ from numba import njit
 from recrawl.core.arrays import Ints, Ints32
 
 EMPTY = -1  #: a slot without a key
+#: Two numbers below it are one key: first · STRIDE + second. A prime, so that the low bits of the key depend on both.
+STRIDE = 4_294_967_291
 _unsigned = np.uint64
 _MIX = _unsigned(0x9E3779B97F4A7C15)  # odd, near 2^64 / φ: neighbouring keys are spread over the table
 

@@ -122,7 +122,7 @@ def _plan_of(path: Path) -> tuple[Planned, str]:
 
 
 def _made(history: History, options: CrawlOptions, now: datetime, note: Note) -> Plan:
-    planner = Planner(history, options, now, forbidden=_forbidden(history.as_of(now), now), on_note=note)
+    planner = Planner(history, options, now, forbidden=_forbidden(history.as_of(now), now), carry=True, on_note=note)
     return planner.plan()
 
 

@@ -6,6 +6,7 @@ is written whole or not at all, and could be kept elsewhere.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -40,13 +41,25 @@ class Beside:
         except OSError:
             return None
 
-    def write_bytes(self, name: str, data: bytes) -> None:
+    def write_bytes(self, name: str, data: bytes | memoryview) -> None:
         """Write a file, whole or not at all."""
         self.make_history()
         try:
+            self.folder.mkdir(exist_ok=True)
             files.write_bytes(self._path(name), data)
         except OSError as error:
             raise HistoryError(f"cannot write {self._path(name)}: {error.strerror or error}") from error
+
+    def within(self, name: str) -> Beside:
+        """The files of a folder of their own."""
+        return Beside(self._path(name), self.make_history)
+
+    def files(self) -> list[tuple[str, float]]:
+        """The names of all files, and when each was last written (seconds since 1970)."""
+        try:
+            return sorted((entry.name, entry.stat().st_mtime) for entry in os.scandir(self.folder) if entry.is_file())
+        except OSError:
+            return []
 
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""

@@ -137,10 +137,31 @@ class History:
         return built or self.timeline  # outside the block: the exception would keep what was read in memory
 
     def _built(self, columns: list[str] | None = None) -> Timeline:
-        rows = self.store.read("visits", columns, self._when())  # first: what a visit shows is written before it
+        # Visits first: what a visit shows is written before it.
+        rows, files = self.store.read_at_once("visits", lambda table: table.to_table(columns, filter=self._when()))
         with ThreadPoolExecutor(1) as other:  # links are read while visits are sorted
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
-            return build(ordered(rows), sets.result())
+            return build(ordered(rows), sets.result(), files)
+
+    def timeline_after(self, moment: datetime) -> Timeline:
+        """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read."""
+        with suppress(TooSlim):
+            return self._built_after(moment, list(SLIM))
+        return self._built_after(moment, None)
+
+    def _built_after(self, moment: datetime, columns: list[str] | None) -> Timeline:
+        later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
+        until = self._when()
+
+        def read(table: ds.Dataset) -> pa.Table:
+            fresh = table.to_table(["page"], filter=later if until is None else later & until)
+            of_pages = pc.is_in(ds.field("page"), pc.unique(fresh["page"]))
+            return table.to_table(columns, filter=of_pages if until is None else of_pages & until)
+
+        rows, files = self.store.read_at_once("visits", read)
+        rows = ordered(rows)
+        wanted = np.unique(rows["links"].drop_null().to_numpy())
+        return build(rows, self.store.scan("link_sets", partial(LinkSets.some, wanted)), files)
 
     @cached_property
     def novelty(self) -> Novelty:
@@ -156,6 +177,15 @@ class History:
         later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
         until = self._when()
         return self.store.read("visits", columns, later if until is None else later & until)
+
+    def page_times(self) -> tuple[Ints, Ints]:
+        """The page and the time of every visit, ordered by both, without anything that the visits showed."""
+        rows = self.store.read("visits", ["page", "at"], self._when())
+        page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
+        order = np.lexsort((at, page))
+        page, at = page[order], at[order]
+        is_other = np.append(True, (page[1:] != page[:-1]) | (at[1:] != at[:-1]))[: len(page)]
+        return page[is_other], at[is_other]
 
     def _when(self) -> ds.Expression | None:
         """Which visits belong to it; None: all."""

@@ -23,6 +23,9 @@ PLANS = pa.schema(
         ("change", pa.string()),  # what counts as one, as --change takes it; null: any difference, as in older plans
         ("due_at", pa.timestamp("us", "UTC")),
         ("reason", pa.string()),
+        ("links", pa.string()),  # kind of links that count; null: all, as in older plans
+        ("chosen_by", pa.string()),  # the policy with its settings; null in older plans
+        ("memo", pa.string()),  # JSON: what the policy must remember of the choice; null in older plans
     ]
 )
 

@@ -114,6 +114,14 @@ class Store:
             name, lambda files: ds.dataset(files, schema=_WIDE[name]).to_table(columns=columns, filter=where)
         )
 
+    def read_at_once(self, name: str, work: Callable[[ds.Dataset], T]) -> tuple[T, tuple[str, ...]]:
+        """The result of the work on the rows of one table as it is now, and the names of the files that hold them."""
+
+        def read(files: list[str]) -> tuple[T, tuple[str, ...]]:
+            return work(ds.dataset(files, schema=_WIDE[name])), tuple(sorted(map(os.path.basename, files)))
+
+        return self._read(name, read)
+
     def scan(self, name: str, work: Callable[[list[RowGroup]], T]) -> T:
         """The result of the work on the row groups of a table; it starts again if a compaction replaces them meanwhile."""
         return self._read(name, lambda files: work(row_groups(files)))

@@ -8,11 +8,12 @@ with its last known copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
@@ -20,7 +21,9 @@ from recrawl.core.arrays import Flags, Ints, Ints8
 from recrawl.core.hashtable import new_index, slot
 from recrawl.history.keys import best_rows, outcomes, precedence
 from recrawl.history.row_groups import RowGroup, side_by_side
-from recrawl.history.schema import VISITS
+from recrawl.history.schema import LINK_SETS, VISITS
+from recrawl.history.url_lookup import IdFilter
+from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
 
 LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
@@ -58,6 +61,32 @@ class LinkSets:
                 links[start[n] - lengths.sum() : start[n]] = lists.flatten().to_numpy()
         return cls(digest, start, links[: start[n]], n_internal)
 
+    @classmethod
+    def some(cls, wanted: Ints, groups: Sequence[RowGroup]) -> LinkSets:
+        """Only the sets with these digests (ascending): of all others nothing but the digest is read."""
+        only = IdFilter(wanted)
+        nothing = LINK_SETS.empty_table()
+
+        def read(group: RowGroup) -> pa.Table:
+            rows, _ = only.among(group.read(["digest"])["digest"].to_numpy())
+            return group.read(LINK_SETS.names).take(pa.array(np.sort(rows))) if len(rows) else nothing
+
+        parts = [part for part in side_by_side(read, groups) if part.num_rows]
+        n_links = sum(int(pc.sum(pc.list_value_length(part["links"])).as_py() or 0) for part in parts)
+        return cls.from_parts(parts, sum(part.num_rows for part in parts), n_links)
+
+    def only(self, kind: LinkKind) -> LinkSets:
+        """The same sets with their internal or external links only."""
+        if kind == "all":
+            return self
+        sizes = np.diff(self.start)
+        place = np.arange(len(self.links)) - np.repeat(self.start[:-1], sizes)
+        is_internal = place < np.repeat(self.n_internal, sizes)
+        kept = is_internal if kind == "internal" else ~is_internal
+        start = np.append(0, np.cumsum(kept))[self.start]
+        n_internal = self.n_internal if kind == "internal" else np.zeros_like(self.n_internal)
+        return LinkSets(self.digest, start, self.links[kept], n_internal)
+
     def find(self, digests: Ints, known: Flags) -> Ints:
         """The set of each digest, -1 where it is not known."""
         positions: Ints = _find(self.digest, new_index(len(self.digest)), digests, known)
@@ -80,6 +109,7 @@ class Timeline:
     page_start: Ints  # one entry per page: where its visits begin; and the number of visits at the end
     sets: LinkSets
     rows: pa.Table  # the visits as stored, in the same order
+    files: tuple[str, ...] = ()  # the names of those that they were read from
 
     @property
     def n_visits(self) -> int:
@@ -105,6 +135,10 @@ class Timeline:
         internal = self.sets.n_internal[at] if len(self.sets.digest) else np.zeros(len(at), np.int64)
         all_links = np.diff(self.sets.start)[at] if len(self.sets.digest) else internal
         return np.where(known, internal, -1), np.where(known, all_links - internal, -1)
+
+    def with_links(self, kind: LinkKind) -> Timeline:
+        """The same visits with their internal or external links only."""
+        return self if kind == "all" else replace(self, sets=self.sets.only(kind))
 
     def select(self, visits: Ints) -> Timeline:
         """The same timeline reduced to some successful visits (indices, ascending), compared with each other again."""
@@ -156,7 +190,7 @@ def ordered(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(best_rows(rows["page"].to_numpy(), moments, partial(rank, rows))))
 
 
-def build(rows: pa.Table, sets: LinkSets) -> Timeline:
+def build(rows: pa.Table, sets: LinkSets, files: tuple[str, ...] = ()) -> Timeline:
     """Work out what each visit shows; the rows are `ordered`."""
     page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
     status = rows["status"].to_numpy()
@@ -184,6 +218,7 @@ def build(rows: pa.Table, sets: LinkSets) -> Timeline:
         page_start=page_start,
         sets=sets,
         rows=rows,
+        files=files,
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from recrawl.web.link_kinds import LINKS as LINKS
+from recrawl.web.link_kinds import LinkKind as LinkKind
 
-LinkKind = Literal["internal", "external", "all"]
-LINKS: tuple[LinkKind, ...] = ("internal", "external", "all")
 FEATURE_SETS = ("look-back-look-around", "summaries", "everything", "static", "default")  #: see `insight.features.sets`
 MAX_HISTORY = 8  #: past rounds that the papers look back
 NEIGHBOUR_SEARCHES = ("auto", "exact", "approximate")  #: how related pages can be searched for

@@ -1,41 +1,39 @@
-"""The related pages of a recorded world, by the texts that a crawler could know."""
+"""The related pages of a recorded world, or of a plan's pages, by the texts that a crawler could know."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 
+from recrawl.core.arrays import Ints
+from recrawl.core.times import moment
 from recrawl.history import History
-from recrawl.world.every import Every
 from recrawl.world.panel import build
 from recrawl.world.recorded import World
+from recrawl.world.related import Related
 
 
-def with_related(
-    world: World,
-    history: History,
-    every: Every,
-    k: int,
-    *,
-    as_of_now: bool = False,
-) -> World:
+def with_related(world: World, history: History, k: int) -> World:
     """The same world with the `k` most related pages of each page; without any where no text is known.
 
-    The texts are those known at the end of cycle 0, so that a replay learns nothing of its future; with `as_of_now` those
-    known at the end, for a plan.
+    The texts are those known at the end of cycle 0, so that a replay learns nothing of its future.
     """
+    return replace(world, related=related_at(history, world.page, k, moment(int(world.time[0]))))
+
+
+def related_at(history: History, page: Ints, k: int, at: datetime) -> Related | None:
+    """The `k` most related pages of each page by what they had last said at a moment; None where no text is known."""
     if not any(history.store.read(name, columns=["digest"]).num_rows for name in ("texts", "vectors")):
-        return world
+        return None
     from recrawl.insight.related import related_pages  # takes a second to load, and few policies need it
     from recrawl.insight.vectors import page_vectors
 
-    panel = build(history, every, 0.0)
-    last = panel.shape[1] - 1
-    start = int(np.searchsorted(panel.rounds.astype("datetime64[us]").astype(np.int64), world.time[0]))
-    vectors_at = page_vectors(history, panel, last if as_of_now else start)
+    panel = build(history, [at], 0.0)
+    vectors_at = page_vectors(history, panel, 0)
     if not vectors_at.known.any():
-        return world
-    at = np.minimum(np.searchsorted(panel.page, world.page), len(panel.page) - 1)
-    vectors = np.where((panel.page[at] == world.page)[:, None], vectors_at.values[at], 0).astype(np.float32)
-    return replace(world, related=related_pages(vectors, k))
+        return None
+    place = np.minimum(np.searchsorted(panel.page, page), len(panel.page) - 1)
+    vectors = np.where((panel.page[place] == page)[:, None], vectors_at.values[place], 0).astype(np.float32)
+    return related_pages(vectors, k)

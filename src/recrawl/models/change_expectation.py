@@ -9,13 +9,16 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Floats32, Ints
+from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.core.workers import over_ranges
 from recrawl.world.pages import Visits
 
 #: Changes per day: never, and from once in a year and a half to once in a minute and a half, each a quarter more than the last.
 RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
 SHORTEST_DAYS = 1.0 / 24 / 60
 MAX_SAMPLE = 5_000  #: pages from which the shares of the rates are learnt
+PER_OCTAVE = 32  #: lengths of intervals that are distinguished for each doubling
 N_STEPS = 50  #: more would overfit the shares
 
 
@@ -42,13 +45,17 @@ class ChangeExpectation:
         self._n_fits = 1  # rows in use; the others are room to grow
         self._shares: Floats | None = None
 
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        self.n_compared, self.n_changed = grown(self.n_compared, n_pages), grown(self.n_changed, n_pages)
+        self._seen, self._fit_of = grown(self._seen, n_pages, NEVER), grown(self._fit_of, n_pages)
+
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle."""
-        at = microseconds(visits.at)
         known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
         page, changed = visits.page[known], visits.changed[known] == 1
-        days = np.maximum((at - self._seen[page]) / US_PER_DAY, SHORTEST_DAYS)
-        self._seen[visits.page[visits.came]] = at
+        days = np.maximum((visits.at[known] - self._seen[page]) / US_PER_DAY, SHORTEST_DAYS)
+        self._seen[visits.page[visits.came]] = visits.at[visits.came]
         self._add(page, *_fits(days, changed))
         self._days += float(days.sum())
         self._frequencies += float((1.0 / days).sum())
@@ -83,28 +90,26 @@ class ChangeExpectation:
             self._shares[:n_distinct] = _shares(fit[:, :n_distinct])
         return self._shares
 
-    def expect(self, now: datetime, of: Ints | None = None, last_visit: Ints | None = None) -> Floats:
+    def expect(self, now: datetime, of: Ints | None = None) -> Floats:
         """The probability that each page, or each of some, is no longer as it was when last seen.
 
-        `last_visit`: when each page was really last visited, in microseconds, where that was before the end of its cycle. A page
-        that never answered counts as having waited as long as is usual between two answers.
+        A page that never answered counts as having waited as long as is usual between two answers.
         """
-        seen = self._seen if last_visit is None else np.minimum(self._seen, last_visit)
-        seen, fit_of = (seen, self._fit_of) if of is None else (seen[of], self._fit_of[of])
+        seen, fit_of = (self._seen, self._fit_of) if of is None else (self._seen[of], self._fit_of[of])
         usual = self._days / max(int(self.n_compared.sum()), 1)
         waited = np.maximum(microseconds(now) - np.where(seen == NEVER, 0, seen), 0) / US_PER_DAY
         waited = np.where(seen == NEVER, usual, waited)
-        lengths, which = np.unique(waited, return_inverse=True)
-        probability: Floats = _mixed(self._fits, fit_of, self.shares, -np.expm1(-np.outer(lengths, RATES)), which)
+        probability, shares = np.empty(len(fit_of)), self.shares
+        over_ranges(len(fit_of), lambda low, high: _mixed(low, high, self._fits, fit_of, shares, waited, probability))
         return probability
 
 
 def _fits(days: Floats, changed: Flags) -> tuple[Floats32, Ints]:
     """The log-likelihood of each rate by one interval per page: a few rows, and which of them belongs to each page.
 
-    There are few distinct lengths, since pages are visited cycle by cycle.
+    Lengths that differ by less than two percent are taken as one, so that there are few of them, and pages with the same past.
     """
-    lengths, which = np.unique(days, return_inverse=True)
+    lengths, which = np.unique(np.exp2(np.round(PER_OCTAVE * np.log2(days)) / PER_OCTAVE), return_inverse=True)
     expected = np.outer(lengths, RATES)
     with np.errstate(divide="ignore"):  # a page that changed cannot have the rate 0
         any_change = np.log(-np.expm1(-expected))
@@ -112,10 +117,9 @@ def _fits(days: Floats, changed: Flags) -> tuple[Floats32, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _mixed(fits: Floats32, fit_of: Ints, shares: Floats, probability: Floats, which: Ints) -> Floats:
+def _mixed(low, high, fits, fit_of, shares, days, mixed):  # type: ignore[no-untyped-def]
     """The probabilities of a change at each rate, weighted for each page by how well the rate fits and how common it is."""
-    mixed = np.empty(len(fit_of))
-    for page in range(len(fit_of)):
+    for page in range(low, high):
         fit = fits[fit_of[page]]
         best, total, changed = fit[shares > 0].max(), 0.0, 0.0
         for rate in range(len(shares)):
@@ -123,9 +127,8 @@ def _mixed(fits: Floats32, fit_of: Ints, shares: Floats, probability: Floats, wh
                 continue  # it may fit better than all others, and then its weight would be 0 times infinity
             weight = shares[rate] * np.exp(fit[rate] - best)
             total += weight
-            changed += weight * probability[which[page], rate]
+            changed -= weight * np.expm1(-RATES[rate] * days[page])
         mixed[page] = changed / total
-    return mixed
 
 
 def _shares(fit: Floats) -> Floats:

@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.growing import grown
 from recrawl.world.pages import Pages, Visits
 
 
@@ -25,6 +26,12 @@ class LinkExpectation:
         self.n_hits = np.zeros(n_pages)  # visits that found any
         self.hours = np.zeros(n_pages)  # between these visits and the ones before
         self.size = np.full(n_pages, np.nan)  # links on the page when it was last seen
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        for name in ("n_links", "n_visits", "n_hits", "hours"):
+            setattr(self, name, grown(getattr(self, name), n_pages))
+        self.size = grown(self.size, n_pages, np.nan)
 
     def observe(self, visits: Visits) -> None:
         """Add what the visits of a cycle found."""
@@ -58,9 +65,8 @@ class LinkExpectation:
         rate = (self.n_links[page] + mean * strength) / (self.hours[page] + strength)
         gap = self.hours.sum() / max(self.n_visits.sum(), 1.0) or 1.0
         waited = np.where(np.isfinite(waited), waited, gap)
-        size = np.where(
-            np.isnan(self.size[page]), np.nanmean(self.size) if (~np.isnan(self.size)).any() else 0.0, self.size[page]
-        )
+        usual = np.nanmean(self.size) if (~np.isnan(self.size)).any() else 0.0
+        size = np.where(np.isnan(self.size[page]), usual, self.size[page])
         expected = np.minimum(rate * waited, size)
         hit_rate = self.n_hits.sum() / max(self.n_visits.sum(), 1.0)
         missed = (self.n_visits[page] - self.n_hits[page] + self.pseudo_visits * (1 - hit_rate)) / (

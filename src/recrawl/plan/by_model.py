@@ -25,8 +25,8 @@ from recrawl.insight.hints.of_pages import hints_of
 from recrawl.insight.targets import new_links
 from recrawl.models.predictor import Prediction, Predictor, predict
 from recrawl.models.saved import check_fits, load
+from recrawl.plan.learning import Say
 from recrawl.plan.situation import Situation
-from recrawl.plan.survey import Step
 from recrawl.policies.by_model import ByModel
 from recrawl.web.visit import Outcome
 from recrawl.world.page_names import named_pages
@@ -54,7 +54,7 @@ class PredictedLinks:
 
 
 def situation_by_model(
-    history: History, model: str | Path, on_step: Step = lambda what: None, on_note: Step = lambda what: None
+    history: History, model: str | Path, on_step: Say = lambda what: None, on_note: Say = lambda what: None
 ) -> Situation:
     """All pages as a stored model sees them."""
     on_step("the model's predictions")
@@ -86,7 +86,7 @@ def situation_by_model(
     )
 
 
-def _predicted(history: History, predictor: Predictor, model: str | Path, on_step: Step, on_note: Step) -> pa.Table:
+def _predicted(history: History, predictor: Predictor, model: str | Path, on_step: Say, on_note: Say) -> pa.Table:
     """One row per page, ordered by URL, with all that a plan needs."""
     timeline = history.timeline
     if not timeline.n_visits:

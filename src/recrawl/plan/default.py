@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import orjson
 
+from recrawl.core.times import moment
 from recrawl.core.words import count
 from recrawl.errors import BadPlugin, UnknownPolicy
 from recrawl.history import History
+from recrawl.history.states import States
 from recrawl.policies import DEFAULT
 from recrawl.policies.registry import policy_class
-from recrawl.world.rounds import rounds_of
+from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
 
-ENOUGH_CYCLES = 3  #: after which pages were seen to gain links, or not
+ENOUGH_BATCHES = 3  #: after which pages were seen to gain links, or not
 FALLBACK, SHORT_FALLBACK, FOR_CONTENT = DEFAULT, "round-robin", "freshness-value"
 FILE = "tuned.json"
 
@@ -30,7 +31,7 @@ class Default:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def default_policy(history: History, every: str = "crawl", goal: str = "links", favour: str | None = None) -> Default:
+def default_policy(history: History, every: str = "auto", goal: str = "links", favour: str | None = None) -> Default:
     """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
 
     What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy. `favour`:
@@ -41,24 +42,36 @@ def default_policy(history: History, every: str = "crawl", goal: str = "links", 
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
     tuned, missing = recommendation(history), ""
-    if tuned and tuned.get("every") == every and not _is_of_the_future(tuned, history):
+    if tuned and _is_for(tuned, every) and not _is_of_the_future(tuned, history):
         try:
             return _recommended(tuned)
         except (BadPlugin, UnknownPolicy) as error:
             missing = f" ({tuned['policy']}, which recrawl tune recommended, cannot be used: {error})"
-    n_cycles = len(rounds_of(history.slim_timeline, every).ends) if history.slim_timeline.n_visits else 0
-    if n_cycles >= ENOUGH_CYCLES:
+    n_batches = _n_batches(history, every)
+    if n_batches >= ENOUGH_BATCHES:
         return Default(
             FALLBACK, f"by {FALLBACK}{missing}; recrawl tune finds out whether another policy suits this history better"
         )
-    so_far = f"{count(n_cycles, 'cycle')} so far, and {ENOUGH_CYCLES} are needed to learn from"
-    days = np.ptp(history.slim_timeline.at) / 86_400e6 if n_cycles else 0.0
-    way_out = (
-        f"; visits are spread over {days:.0f} days without a pause: make cycles of a day with --every 1d"
-        if every == "crawl" and days >= ENOUGH_CYCLES + 1
-        else " (crawls within minutes of each other count as one)"
+    so_far = f"{count(n_batches, 'batch', 'batches')} of visits so far, and {ENOUGH_BATCHES} are needed to learn from"
+    return Default(
+        SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far} (visits within minutes of each other count as one){missing}"
     )
-    return Default(SHORT_FALLBACK, f"by {SHORT_FALLBACK}: {so_far}{way_out}{missing}")
+
+
+def _is_for(tuned: dict[str, Any], every: str) -> bool:
+    """Whether a recommendation was made for such batches; recorded crawls are what is usually found by itself."""
+    usual = ("auto", "crawl")
+    return tuned.get("every") == every or (every in usual and tuned.get("every") in usual)
+
+
+def _n_batches(history: History, every: str) -> int:
+    """How many batches there are, at least `ENOUGH_BATCHES` where that is known from what was learnt before."""
+    for checkpoint in States(history.beside).checkpoints():
+        is_past = history.until is None or moment(checkpoint.until) <= history.until
+        if is_past and checkpoint.head["every"] == every and checkpoint.head["n_batches"] >= ENOUGH_BATCHES:
+            return int(checkpoint.head["n_batches"])
+    page, at = history.page_times()
+    return len(rule_for(every, CrawlPace.of(page, at)).batch_ends(distinct_moments(at)))
 
 
 def _recommended(tuned: dict[str, Any]) -> Default:

@@ -12,6 +12,7 @@ from recrawl.core.times import NEVER, moment
 from recrawl.plan.plan import PlanRequest
 from recrawl.plan.situation import Situation
 from recrawl.policies.budget import Budget, Cause
+from recrawl.policies.choice import Choice
 from recrawl.web.urls import page_id
 
 #: Why a page was left out → what would have to change.
@@ -32,7 +33,7 @@ class PlanExplanation:
     url: str
     policy: str
     is_picked: bool
-    rank: int | None  # in a plan without limit
+    rank: int | None  # in the plan; of a page that is not in it, in a choice without limit
     n_known: int
     cause: str
     reason: str  # why it would be picked
@@ -76,7 +77,7 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
         url=url,
         policy=situation.policy.name,
         is_picked=is_picked,
-        rank=thought.rank,
+        rank=_rank(situation, request, choice, page, now) if is_picked else thought.rank,
         n_known=len(pages),
         cause=Cause.PICKED.words if is_picked else cause.words,
         reason=thought.reason,
@@ -98,6 +99,12 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
         overlaps=[(situation.url[other].as_py(), share) for other, share in thought.overlaps if share > 0],
         passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,
     )
+
+
+def _rank(situation: Situation, request: PlanRequest, choice: Choice, page: int, now: datetime) -> int:
+    """The rank of a page in the plan."""
+    order, _ = situation.by_worth(choice, request, now)
+    return int(np.flatnonzero(choice.page[order] == page)[0]) + 1
 
 
 def _page(situation: Situation, url: str) -> int:

@@ -36,6 +36,7 @@ COLUMNS = (
     "due_at",
     "last_visit_at",
     "last_change_at",
+    "trial",
     "reason",
 )
 
@@ -55,6 +56,7 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
             "due_at": _iso(plan.due_at[i]),
             "last_visit_at": _iso(plan.last_visit_at[i]),
             "last_change_at": _iso(plan.last_change_at[i]),
+            "trial": bool(plan.is_trial[i]),
             "reason": plan.reason[i],
         }
 
@@ -111,8 +113,11 @@ def heritrix(plan: Plan) -> Iterator[bytes]:
 
 
 def nutch(plan: Plan) -> Iterator[bytes]:
-    """A seed list for Nutch's injector: URL, fetch interval in seconds until the page is due again, and score."""
-    for url, due, gain in zip(plan.url.to_pylist(), plan.due_at, plan.gain, strict=True):
+    """A seed list for Nutch's injector: URL, fetch interval in seconds until the page is due again, and score.
+
+    Nutch fetches the highest score first, so scores follow the ranks.
+    """
+    for url, due, gain in zip(plan.url.to_pylist(), plan.due_at, plan.worth, strict=True):
         wait = max(0, _epoch(due) - int(plan.made_at.timestamp()))
         yield f"{url}\tnutch.score={max(gain, 0.0):.4f}\tnutch.fetchInterval={max(wait, 1)}\n".encode()
 

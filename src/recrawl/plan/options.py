@@ -10,6 +10,7 @@ from recrawl.core.options import check_values, option, read_values
 from recrawl.core.times import parse_period
 from recrawl.errors import BadOption, BadPlugin
 from recrawl.plan.budgets import share_or_number
+from recrawl.web.link_kinds import LINKS
 from recrawl.world.notions import ANY
 
 if TYPE_CHECKING:
@@ -107,11 +108,16 @@ class PlanOptions:
         metavar="POLICY.SETTING=VALUE",
     )
     every: str = option(
-        "crawl",
-        "How past visits are grouped into cycles: 'crawl' (as crawled), a period such as 1h or 7d, or the times at which "
-        "cycles end.",
+        "auto",
+        "How past visits are grouped into batches: 'auto' (recorded crawls where there are pauses, else a period that suits the "
+        "data), 'crawl', a period such as 1h or 7d, or the times at which batches end.",
         metavar="PERIOD",
         check=_check_rounds,
+    )
+
+    links: str = option("all", "Links that count: internal, external or all.", choices=LINKS)
+    relearn: bool = option(
+        False, "Learn from the whole history again instead of continuing from what was learnt before."
     )
 
     def __post_init__(self) -> None:
@@ -128,6 +134,8 @@ class PlanOptions:
             raise BadOption(f"model predicts new links only: leave model out, or goal {self.goal}")
         if self.model and self.change != ANY:
             raise BadOption(f"model predicts new links only: leave model out, or change {self.change}")
+        if self.model and self.links != "all":
+            raise BadOption(f"model predicts the links that it was trained for: leave model out, or links {self.links}")
         if self.goal == "both" and by_policy:
             raise BadOption(
                 "goal both weighs links and changes itself: leave policy and settings out, or use goal links or content"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from recrawl.core.arrays import Floats, Ints, Times
+from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.core.words import count, number
 from recrawl.world.notions import ANY
 
@@ -30,11 +30,12 @@ class PlanRequest:
     exclude: tuple[str, ...] = ()  # prefixes and shell patterns of URLs that must not be fetched
     threshold: float | None = None  # minimum probability of what the goal asks for
     retry_gone: bool = False  # also pages that answered 404 or 410
-    every: str = "crawl"  # what a cycle is, when learning from the past
+    every: str = "auto"  # how the past is cut into batches
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
     goal: str = "links"  # what counts as gain: links, content or both
     forbidden: Ints | None = None  # ids of pages that must not be fetched
     use_hints: bool = True  # of sitemaps and feeds, where they have proven true
+    links: str = "all"  # kind of links that count
     change: str = ANY  # what counts as a change: any difference in text or links, or a notion of `recrawl.world.change`
 
 
@@ -70,6 +71,8 @@ class Plan:
     last_change_at: Times  # when new links were last seen on it; NaT: never
     due_at: Times  # never before `made_at`
     reason: list[str]
+    worth: Floats  # by which they are ranked: new links, the probability of change, or the policy's score for both
+    is_trial: Flags  # picked only to learn how the page changes
     n_known: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
     #: New links expected of the policy's first 1, 2, … pages, up to one more than twice the budget.
@@ -78,6 +81,7 @@ class Plan:
     n_starving: int = 0
     budget_needed: int = 0  # pages per cycle, so that none waits longer than `request.max_wait`
     memo: dict[str, float] = field(default_factory=dict)  # what the policy must remember of this choice
+    chosen_by: str = ""  # the policy with its settings, to which the memo belongs
 
     def __len__(self) -> int:
         return len(self.page)
@@ -170,6 +174,7 @@ class Plan:
                 "due_at": pa.array(self.due_at, pa.timestamp("us")).cast(at),
                 "last_visit_at": pa.array(self.last_visit_at, pa.timestamp("us")).cast(at),
                 "last_change_at": pa.array(self.last_change_at, pa.timestamp("us")).cast(at),
+                "trial": self.is_trial,
                 "reason": pa.array(self.reason, pa.string()),
             }
         )

@@ -27,6 +27,7 @@ from recrawl.plan.default import default_policy
 from recrawl.plan.explain import PlanExplanation
 from recrawl.plan.explain import explain as explain_page
 from recrawl.plan.known import known_page
+from recrawl.plan.learning import Learning
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.plan import Plan, PlanRequest
 from recrawl.plan.situation import Situation
@@ -48,8 +49,9 @@ def ignore(message: str) -> None:
 class Planner:
     """Makes plans from a history, and explains them.
 
-    `now`: plan as of that moment, from what was known then. `forbidden`: ids of pages that must not be fetched. `on_step` is
-    called with what is going on, `on_note` with what the user should know.
+    `now`: plan as of that moment, from what was known then. `forbidden`: ids of pages that must not be fetched. `carry`: keep what
+    is learnt beside the history, so that the next plan only learns what is new. `on_step` is called with what is going on,
+    `on_note` with what the user should know.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Planner:
         now: datetime | str | None = None,
         *,
         forbidden: Ints | None = None,
+        carry: bool = False,
         on_step: Report = ignore,
         on_note: Report = ignore,
     ) -> None:
@@ -66,7 +69,8 @@ class Planner:
         now = parse_moment(now) if isinstance(now, str) else now
         self.history = history.detached() if now is None else history.as_of(now)
         self.now = now or history.until or datetime.now(UTC)
-        self.forbidden, self.on_step, self.on_note = forbidden, on_step, on_note
+        self.forbidden, self.carry = forbidden, carry
+        self.on_step, self.on_note = on_step, on_note
 
     def plan(self) -> Plan:
         """The pages to fetch next."""
@@ -87,7 +91,18 @@ class Planner:
             )
 
             return situation_by_model(self.history, options.model, self.on_step, self.on_note)
-        return survey(self.history, self._policy(), options.every, self.on_step, notion_or_any(options.change))
+        learning = Learning(
+            history=self.history,
+            policy=self._policy(),
+            every=options.every,
+            notion=notion_or_any(options.change),
+            links=options.links,  # type: ignore[arg-type]  # checked
+            carry=self.carry,
+            relearn=options.relearn,
+            on_step=self.on_step,
+            on_note=self.on_note,
+        )
+        return survey(learning)
 
     @cached_property
     def request(self) -> PlanRequest:
@@ -108,6 +123,7 @@ class Planner:
             goal=options.goal,
             forbidden=self.forbidden,
             change=options.change,
+            links=options.links,
         )
 
     @property
@@ -152,7 +168,7 @@ def plan(
     """
     asked = record_of(PlanOptions, options)  # what is wrong with the options is said before the history is opened
     history = History.of(history)
-    made = Planner(history, asked, now).plan()
+    made = Planner(history, asked, now, carry=keep).plan()
     if keep:
         from recrawl.plan.score import store
 
@@ -185,32 +201,36 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         choice = policy.choose(pages, budget, now)
         ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
         check_choice(choice, ranked)
-    expected, likely = situation.expected(choice, now)
+    order, worth = situation.by_worth(choice, request, now)
+    page, (expected, likely) = choice.page[order], (values[order] for values in situation.expected(choice, now))
     links_of_ranked, likely_of_ranked = situation.expected(ranked, now)
     spread = choice.spreads()
+    changed = situation.changed_given_links(request, now, page, likely)
     may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
-    last = pages.last_visit[choice.page]
+    last = pages.last_visit[page]
     starving = may & (pages.age_hours(now) > _hours(request.max_wait))
-    starving[choice.page] = False
-    url = situation.url.take(pa.array(choice.page))
+    starving[page] = False
+    url = situation.url.take(pa.array(page))
     changed_of_ranked = situation.changed_given_links(request, now, ranked.page, likely_of_ranked)
     return Plan(
-        id=_plan_id(now, situation.policy.name, situation.page[choice.page], expected),
+        id=_plan_id(now, situation.policy.name, situation.page[page], expected),
         made_at=now,
         policy=situation.policy.name,
         request=request,
-        page=situation.page[choice.page],
+        page=situation.page[page],
         url=url,
         host=[urls.host(text) for text in url.to_pylist()],
         expected=expected,
-        low=spread.low,
-        high=spread.high,
+        low=spread.low[order],
+        high=spread.high[order],
         probability=likely,
-        probability_changed=situation.changed_given_links(request, now, choice.page, likely),
+        probability_changed=changed,
         last_visit_at=_times(last),
-        last_change_at=_times(situation.last_change[choice.page]),
+        last_change_at=_times(situation.last_change[page]),
         due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
-        reason=[choice.why(i, situation.page_names(int(page))) for i, page in enumerate(choice.page)],
+        reason=[choice.why(int(i), situation.page_names(int(choice.page[i]))) for i in order],
+        worth=worth,
+        is_trial=choice.trials[order],
         n_known=len(pages),
         left_out=_left_out(choice, len(pages)),
         links_by_budget=np.cumsum(links_of_ranked),
@@ -218,6 +238,7 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / _hours(request.max_wait))),
         memo=dict(choice.memo),
+        chosen_by=repr(situation.policy),
     )
 
 

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import orjson
 import pyarrow as pa
+from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.frames import to_pandas
-from recrawl.core.times import microseconds, parse_period
+from recrawl.core.times import NEVER, microseconds, parse_period
 from recrawl.core.words import count, number
 from recrawl.history import History, Timeline
 from recrawl.history.plans import PLANS, keep, stored
-from recrawl.plan.plan import Plan, PlanRequest
-from recrawl.plan.planner import make_plan
-from recrawl.plan.survey import survey
-from recrawl.policies.round_robin import RoundRobin
+from recrawl.plan.plan import Plan
 from recrawl.web.visit import Outcome
 from recrawl.world.change import changes_at_visits
 from recrawl.world.notions import ANY, notion_or_any
@@ -49,6 +48,9 @@ def store(history: History, plan: Plan) -> None:
         "change": [plan.request.change] * n,
         "due_at": pa.array(plan.due_at, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
         "reason": plan.reason,
+        "links": [plan.request.links] * n,
+        "chosen_by": [plan.chosen_by] * n,
+        "memo": [orjson.dumps(plan.memo).decode()] * n,
     }
     keep(history.beside, pa.table(columns, schema=PLANS))
 
@@ -158,6 +160,7 @@ def scores(history: History, plan: str | None = None, horizon: timedelta | None 
     starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
     made = rows["made_at"].cast(pa.int64()).to_numpy()[starts]
     ends = np.append(starts[1:], len(names))
+    answers, round_robin = _Answers(history), _RoundRobin(history.timeline)
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if plan is not None and names[start] != plan:
             continue
@@ -165,23 +168,23 @@ def scores(history: History, plan: str | None = None, horizon: timedelta | None 
         until = int(later.min()) if len(later) else int(history.timeline.at.max(initial=made[i])) + 1
         if horizon is not None:
             until = min(until, int(made[i]) + horizon // timedelta(microseconds=1) + 1)
-        yield _score(history, rows.slice(start, end - start), until)
+        yield _score(rows.slice(start, end - start), until, answers, round_robin)
 
 
-def _score(history: History, rows: pa.Table, until: int) -> Score:
+def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRobin) -> Score:
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
-    new_links, failed = _first_answers(history, page, microseconds(made_at), until)
+    links = rows["links"][0].as_py() or "all"
+    new_links, failed = answers.new_links(page, microseconds(made_at), until, links)
     likely_changed = rows["changed"].to_numpy(zero_copy_only=False)
     change = rows["change"][0].as_py() or ANY
-    changed = _first_changes(history, page, microseconds(made_at), until, change)
+    changed = answers.changes(page, microseconds(made_at), until, change)
     compared = (changed >= 0) & ~np.isnan(likely_changed)
     seen = new_links >= 0
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
     hit = new_links[seen] > 0
-    request = PlanRequest(pages=rows["budget"][0].as_py(), every=rows["every"][0].as_py(), use_hints=False)
-    rival = make_plan(survey(history.as_of(made_at), RoundRobin(), request.every), request, made_at)
-    rivals, _ = _first_answers(history, rival.page, microseconds(made_at), until)
+    rival = round_robin.choice(microseconds(made_at), rows["budget"][0].as_py())
+    rivals, _ = answers.new_links(rival, microseconds(made_at), until, links)
     return Score(
         plan=rows["plan"][0].as_py(),
         policy=rows["policy"][0].as_py(),
@@ -200,50 +203,106 @@ def _score(history: History, rows: pa.Table, until: int) -> Score:
         expected_changed=None if np.isnan(likely_changed).all() else float(likely_changed[compared].sum()),
         changed=None if np.isnan(likely_changed).all() else int(changed[compared].sum()),
         change=change,
-        round_robin_planned=len(rival.page),
+        round_robin_planned=len(rival),
         round_robin_visited=int((rivals >= 0).sum()),
         round_robin_found=int(rivals[rivals >= 0].sum()),
     )
 
 
-def _first_answers(history: History, page: Ints, after: int, until: int) -> tuple[Ints, Flags]:
-    """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
+class _Answers:
+    """What visits to pages showed after some moment; everything that does not depend on the moment is worked out once."""
 
-    -1 where it was not visited. None were found where it failed or was gone: what a plan expects takes failures into account.
-    """
-    timeline = history.timeline
-    answer = _first_visits(timeline, timeline.links >= 0, page, after, until)
-    answered, away = (
-        _first_visits(timeline, counts, page, after, until) >= 0
-        for counts in (timeline.outcome <= Outcome.UNCHANGED, timeline.outcome >= Outcome.GONE)
-    )
-    failed = away & ~answered
-    new = np.append(np.maximum(history.novelty.total("anywhere"), 0), -1).astype(np.int64)
-    return np.where(failed, 0, new[answer]), failed
+    def __init__(self, history: History) -> None:
+        self.history, self.timeline = history, history.timeline
+        self._new_of: dict[str, Ints] = {}
+        timeline = self.timeline
+        self.came, self.away = timeline.outcome <= Outcome.UNCHANGED, timeline.outcome >= Outcome.GONE
+        self.is_read = timeline.links >= 0
+        self.changed = np.append(timeline.changed, -1).astype(np.int64)
 
+    def _new(self, links: str) -> Ints:
+        """New links of a kind at each visit, and -1 at the end."""
+        if links not in self._new_of:
+            novelty = self.history.novelty
+            counts = novelty.total("anywhere") if links == "all" else getattr(novelty, f"anywhere_{links}")
+            self._new_of[links] = np.append(np.maximum(counts, 0), -1).astype(np.int64)
+        return self._new_of[links]
 
-def _first_changes(history: History, page: Ints, after: int, until: int, change: str) -> Ints:
-    """Whether each page's first visit within the time showed a change since the one before; -1 where it is not known."""
-    timeline = history.timeline
-    visit = _first_visits(timeline, timeline.outcome <= Outcome.UNCHANGED, page, after, until)
-    notion = notion_or_any(change)
-    if notion is not None:
+    def new_links(self, page: Ints, after: int, until: int, links: str) -> tuple[Ints, Flags]:
+        """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
+
+        -1 where it was not visited. None were found where it failed or was gone: what a plan expects takes failures into account.
+        """
+        answer = _first_visits(self.timeline, self.is_read, page, after, until)
+        answered, away = (
+            _first_visits(self.timeline, counts, page, after, until) >= 0 for counts in (self.came, self.away)
+        )
+        failed = away & ~answered
+        return np.where(failed, 0, self._new(links)[answer]), failed
+
+    def changes(self, page: Ints, after: int, until: int, change: str) -> Ints:
+        """Whether each page's first visit within the time showed a change since the one before; -1 where it is not known."""
+        visit = _first_visits(self.timeline, self.came, page, after, until)
+        notion = notion_or_any(change)
+        if notion is None:
+            return self.changed[visit]
         visited = np.flatnonzero(visit >= 0)
         by_notion = np.full(len(visit), -1, np.int64)
-        by_notion[visited] = changes_at_visits(history, visit[visited], notion)
+        by_notion[visited] = changes_at_visits(self.history, visit[visited], notion)
         return by_notion
-    changes: Ints = np.append(timeline.changed, -1).astype(np.int64)[visit]
-    return changes
 
 
 def _first_visits(timeline: Timeline, counts: Flags, page: Ints, after: int, until: int) -> Ints:
     """The first visit of each page within the time, of those that count; -1 where there is none."""
-    within = np.flatnonzero((timeline.at > after) & (timeline.at < until) & counts)
-    pages, first = np.unique(timeline.page[within], return_index=True)
-    if not len(pages):
-        return np.full(len(page), -1, np.int64)
-    at = np.minimum(np.searchsorted(pages, page), len(pages) - 1)
-    return np.where(pages[at] == page, within[first[at]], -1)
+    pages = timeline.pages
+    place = np.minimum(np.searchsorted(pages, page), len(pages) - 1)
+    place = np.where(pages[place] == page, place, -1) if len(pages) else np.full(len(page), -1)
+    first: Ints = _first_within(timeline.page_start, timeline.at, counts, place, after, until)
+    return first
+
+
+@njit(cache=True)
+def _first_within(page_start, at, counts, place, after, until):  # type: ignore[no-untyped-def]
+    first = np.full(len(place), -1, np.int64)
+    for i in range(len(place)):
+        if place[i] < 0:
+            continue
+        begin, end = page_start[place[i]], page_start[place[i] + 1]
+        visit = begin + np.searchsorted(at[begin:end], after, side="right")
+        while visit < end and at[visit] < until:
+            if counts[visit]:
+                first[i] = visit
+                break
+            visit += 1
+    return first
+
+
+class _RoundRobin:
+    """The pages that had waited longest at each of several moments, one after the other."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.order = np.argsort(timeline.at, kind="stable")
+        self.at, self.outcome = timeline.at[self.order], timeline.outcome[self.order]
+        self.page = np.repeat(np.arange(len(timeline.pages)), np.diff(timeline.page_start))[self.order]
+        self.pages = timeline.pages
+        self.last = np.full(len(self.pages), NEVER)
+        self.is_gone = np.zeros(len(self.pages), np.bool_)
+        self._n = 0
+
+    def choice(self, now: int, n: int) -> Ints:
+        """The ids of up to `n` pages that were known then and not gone, the longest waiting first; never for an earlier moment."""
+        end = max(int(np.searchsorted(self.at, now, side="right")), self._n)
+        here = slice(self._n, end)
+        page, outcome = self.page[here], self.outcome[here]
+        self.last[page] = self.at[here]  # in the order of time: the last one counts
+        heard = outcome != Outcome.FAILED
+        self.is_gone[page[heard]] = outcome[heard] == Outcome.GONE
+        self._n = end
+        known = np.flatnonzero((self.last != NEVER) & ~self.is_gone)
+        if len(known) > n:
+            known = known[np.argpartition(self.last[known], n)[:n]] if n else known[:0]
+        chosen: Ints = self.pages[known[np.argsort(self.last[known], kind="stable")]]
+        return chosen
 
 
 def _calibration(probability: Floats, hit: Flags) -> list[dict[str, float]]:

@@ -56,7 +56,7 @@ class Situation:
         """The probability that the copy kept of each page is out of date; NaN where it is not known."""
         if self.changes is None:
             return np.full(len(self.pages) if of is None else len(of), np.nan)
-        changed = self.changes.expect(now, of, self.pages.last_visit)
+        changed = self.changes.expect(now, of)
         if self.hints is None:
             return changed
         hinted = self.hints.probability if of is None else self.hints.probability[of]
@@ -98,6 +98,21 @@ class Situation:
         """
         changed = self.changed(now, page)
         return np.maximum(changed, any_link) if request.change == ANY and request.goal == "links" else changed
+
+    def by_worth(self, choice: Choice, request: PlanRequest, now: datetime) -> tuple[Ints, Floats]:
+        """The order of the pages picked by what they are worth for the goal, the best first, and the worth of each in that order.
+
+        Whoever stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order. For
+        both goals at once only the policy's own score has one number for both.
+        """
+        expected, likely = self.expected(choice, now)
+        worth = {
+            "links": expected,
+            "content": np.nan_to_num(self.changed_given_links(request, now, choice.page, likely)),
+            "both": choice.score,
+        }[request.goal]
+        order = np.argsort(-worth, kind="stable")
+        return order, worth[order]
 
     def page_names(self, of: int) -> PageName:
         """What other pages are called in a sentence about one: by their path, if they are on the same host."""

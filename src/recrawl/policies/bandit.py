@@ -66,6 +66,11 @@ class Bandit(Policy):
         self.sum_ = np.zeros(len(self.shares))
         self.greatest_ = 1
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self.inner.extend(pages, n_before)
+        self.rest.extend(pages, n_before)
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Split the budget by the share whose turn it is; while the inner policy is not settled, it gets all."""
         if not self.inner.is_settled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from recrawl.core.growing import merged
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName, by_number
 from recrawl.policies.explanation import Explanation
@@ -42,8 +44,20 @@ class Policy:
     def start(self, pages: Pages) -> None:
         """Forget everything, and get ready for these pages."""
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known: `pages` has all of them, and those after the first `n_before` are new.
+
+        Arrays that `start` would make longer for more pages get entries for the new ones, as `start` makes them: it is called on a
+        copy. A policy that keeps anything else that depends on the number of pages overrides this.
+        """
+        fresh = copy.copy(self)
+        fresh.start(pages)
+        for name, value in list(vars(self).items()):
+            if name.endswith("_"):
+                setattr(self, name, merged(value, vars(fresh).get(name), len(pages)))
+
     def observe(self, visits: Visits) -> None:
-        """Learn from the visits of a cycle; called once per cycle, also when nothing was visited."""
+        """Learn from a batch of visits, each with its own time; called once per cycle, also when nothing was visited."""
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The pages to fetch now. Changes nothing."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
-from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.core.growing import grown
+from recrawl.core.times import NEVER, US_PER_DAY
 from recrawl.insight.rates import Intervals, maximum_likelihood_rate
 from recrawl.policies.visit_log import VisitLog
 from recrawl.world.pages import Pages, Visits
@@ -26,17 +27,23 @@ class ChangeRates:
         self._seen: Ints = np.full(len(pages), NEVER)
         self._quiet_days = np.zeros(len(pages))
         self._changes = VisitLog(len(pages), days=np.float64)
-        self.per_day: Floats = np.repeat(self._estimated(np.array([0, 0]), np.empty(0), np.zeros(1)), len(pages))
+        self._unknown = float(self._estimated(np.array([0, 0]), np.empty(0), np.zeros(1))[0])
+        self.per_day: Floats = np.full(len(pages), self._unknown)
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        self._seen, self._quiet_days = grown(self._seen, n_pages, NEVER), grown(self._quiet_days, n_pages)
+        self.per_day = grown(self.per_day, n_pages, self._unknown)
+        self._changes.extend_to(n_pages)
 
     def observe(self, visits: Visits) -> None:
         """Learn from the visits of a cycle."""
-        at = microseconds(visits.at)
         known = visits.came & (visits.changed >= 0) & (self._seen[visits.page] != NEVER)
         page, changed = visits.page[known], visits.changed[known] == 1
-        days = np.maximum(at - self._seen[page], 0) / US_PER_DAY
+        days = np.maximum(visits.at[known] - self._seen[page], 0) / US_PER_DAY
         self._quiet_days[page[~changed]] += days[~changed]
         self._changes.add(page[changed], days=days[changed])
-        self._seen[visits.page[visits.came]] = at
+        self._seen[visits.page[visits.came]] = visits.at[visits.came]
         start, row = self._changes.of(page)
         self.per_day[page] = self._estimated(start, self._changes["days"][row], self._quiet_days[page])
 

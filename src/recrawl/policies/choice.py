@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.core.arrays import Floats, Ints, Ints8
+from recrawl.core.arrays import Flags, Floats, Ints, Ints8
 from recrawl.policies.budget import Cause
 
 LEVEL = 0.8  #: of the intervals that plans show
@@ -68,6 +68,7 @@ class Choice:
     spread: Callable[[Ints, float], Spread] | None = None  # of the i-th, … page picked at a level, worked out on demand
     #: Numbers that the score was multiplied with, such as urgency: one entry per page picked.
     factors: Mapping[str, Floats] = field(default_factory=dict)
+    is_trial: Flags | None = None  # picked only to learn how the page changes; None: none was
     #: What the policy must remember of this choice: it comes back as `Visits.memo` with the visits made for it.
     memo: Mapping[str, float] = field(default_factory=dict)
 
@@ -86,6 +87,11 @@ class Choice:
     def spreads(self, level: float = LEVEL) -> Spread:
         """How sure the policy is of each page picked, NaN where it does not say."""
         return Spread.unknown(len(self)) if self.spread is None else self.spread(np.arange(len(self)), level)
+
+    @property
+    def trials(self) -> Flags:
+        """Which pages were picked only to learn how they change."""
+        return np.zeros(len(self), np.bool_) if self.is_trial is None else self.is_trial
 
     def then(self, other: Choice) -> Choice:
         """This choice and, after it, another one from the rest of the pages."""
@@ -109,6 +115,7 @@ class Choice:
                 name: joined(self.factors.get(name), other.factors.get(name))
                 for name in sorted(self.factors.keys() | other.factors.keys())
             },
+            is_trial=np.concatenate([self.trials, other.trials]),
             memo={**other.memo, **self.memo},
         )
 

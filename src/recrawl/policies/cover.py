@@ -39,13 +39,12 @@ class SetCover(Policy):
         self.owner_: Ints = np.empty(0, np.int64)
         self.links_: Ints32 = np.empty(0, np.int32)
         self.fresh_: list[tuple[Ints, Ints32]] = []
-        self.n_pages_ = len(pages)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Greedily, the page that adds most links to those covered."""
         from recrawl.policies.greedy_cover import greedy_gains
 
-        start, links = self.sets()
+        start, links = self.sets(len(pages))
         score, gain = greedy_gains(start, links, pages, budget, pages.is_new)
         waited = pages.age_hours(now)
         rest = 0.5 - 0.5 / (1.0 + waited)  # below every page that adds links
@@ -58,7 +57,7 @@ class SetCover(Policy):
             detail={"gain": gain},
         )
 
-    def sets(self) -> tuple[Ints, Ints32]:
+    def sets(self, n_pages: int) -> tuple[Ints, Ints32]:
         """All new links of each page so far, as lists in the order of the pages."""
         if self.fresh_:
             self.owner_ = np.concatenate([self.owner_, *(owner for owner, _ in self.fresh_)])
@@ -66,7 +65,7 @@ class SetCover(Policy):
             self.fresh_ = []
             order = np.argsort(self.owner_, kind="stable")
             self.owner_, self.links_ = self.owner_[order], self.links_[order]
-        return np.searchsorted(self.owner_, np.arange(self.n_pages_ + 1)), self.links_
+        return np.searchsorted(self.owner_, np.arange(n_pages + 1)), self.links_
 
     def observe(self, visits: Visits) -> None:
         """Add what was new."""

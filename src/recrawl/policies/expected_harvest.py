@@ -53,6 +53,7 @@ class ExpectedHarvest(Policy):
 
     name: ClassVar[str] = "expected-harvest"
     components: ClassVar[dict[str, type]] = {"parts": Parts}
+    not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
 
     def __init__(
         self,
@@ -84,8 +85,13 @@ class ExpectedHarvest(Policy):
         self.model_ = StockModel(pages, self.parts)
         self._cached: _Cached | None = None
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self._cached = None
+        self.model_.extend(pages)
+
     def observe(self, visits: Visits) -> None:
-        """Learn from the visits of a cycle."""
+        """Learn from a batch of visits."""
         self._cached = None
         self.model_.observe(visits)
 
@@ -116,14 +122,14 @@ class ExpectedHarvest(Policy):
             caps=caps_of(pages, budget),
             now=clock,
             last=last,
-            streams=model.streams,
+            followed=model.streams.followed,
+            prior=model.streams.pseudo_links * model.streams.shares,
             pairs=model.pairs(is_reversed=True),
         )
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        reasons = HarvestReasons.of(
-            chosen, hours, model, predicted, factor=left[chosen], is_trial=np.isin(chosen, trials)
-        )
+        is_trial = np.isin(chosen, trials)
+        reasons = HarvestReasons.of(chosen, hours, model, predicted, factor=left[chosen], is_trial=is_trial)
         return Choice(
             page=chosen,
             score=(score * left)[chosen],
@@ -132,6 +138,7 @@ class ExpectedHarvest(Policy):
             cause=cause,
             spread=reasons.spread,
             factors={name: factor[chosen] for name, factor in factors.items()},
+            is_trial=is_trial,
         )
 
     def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
@@ -145,12 +152,12 @@ class ExpectedHarvest(Policy):
         """The model at this moment and its prediction for all pages, kept until it learns: a plan needs it several times."""
         per_cycle = budget.per_cycle or budget.pages
         cached = self._cached
-        if cached is not None and cached.fits(hours, per_cycle, pages):
+        if cached is not None and (cached.hours, cached.per_cycle) == (hours, per_cycle):
             return cached.model, cached.predicted
-        model = self.model_.at(hours, pages.last_visit)
+        model = self.model_.at(hours, pages.related)
         sweep = model.cycle_hours * max(len(pages) / max(per_cycle, 1), 1.0)
-        predicted = model.predict(np.arange(len(pages)), hours, sweep, self._patience(model, hours, sweep))
-        self._cached = _Cached(hours, per_cycle, pages.last_visit.copy(), model, predicted)
+        predicted = model.predict(hours, sweep, self._patience(model, hours, sweep))
+        self._cached = _Cached(hours, per_cycle, model, predicted)
         return model, predicted
 
     def _patience(self, model: StockModel, hours: float, sweep: float) -> float:
@@ -172,15 +179,9 @@ class ExpectedHarvest(Policy):
 
 @dataclass(frozen=True)
 class _Cached:
-    """What was worked out at a moment, and for what."""
+    """What was worked out at a moment, for a budget per cycle; valid until the policy learns."""
 
     hours: float
     per_cycle: int
-    last_visit: Ints
     model: StockModel
     predicted: HarvestPrediction
-
-    def fits(self, hours: float, per_cycle: int, pages: Pages) -> bool:
-        """Whether it is valid for this question as well."""
-        is_same = (self.hours, self.per_cycle) == (hours, per_cycle)
-        return is_same and np.array_equal(self.last_visit, pages.last_visit)

@@ -18,6 +18,7 @@ from numba import njit
 from scipy import sparse
 
 from recrawl.core.arrays import Floats, Ints, Ints8, Ints32
+from recrawl.core.growing import grown
 from recrawl.models.experts import svm
 from recrawl.models.experts.examples import ExpertExamples, Gram, distributions, dot
 from recrawl.models.experts.learn import Machine, vote
@@ -59,6 +60,12 @@ class Columns:
             np.zeros((n_pages, n, _N_OWN)),
             np.zeros((n_pages, n_experts, n, _N_RELATION)),
         )
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known, of which nothing was seen yet."""
+        for each in fields(self):
+            values = getattr(self, each.name)
+            setattr(self, each.name, grown(values, n_pages, 0 if each.name in ("own", "relation") else -1))
 
     def last(self, n: int, but: int = 0) -> Columns:
         """Copies of the last `n`, without the very last of them."""
@@ -106,6 +113,14 @@ class ExpertPanel:
         self._lesson: Columns | None = None  # what the learners were last trained with
         self._next: ExpertPanel | None = None  # as `decided` made it
         self._grams = _KeptGrams(self.words, 2 * self.n_kept)
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known; they have no experts until these are chosen again."""
+        self._next = None
+        self.columns.extend_to(n_pages)
+        if self._lesson is not None:
+            self._lesson.extend_to(n_pages)
+        self.decision = grown(self.decision, n_pages, np.nan)
 
     def observe(self, visits: Visits) -> None:
         """Keep what the visits of a cycle showed."""
@@ -212,7 +227,7 @@ class ExpertPanel:
         return _View(self._grams, self.columns.text[:, -n:], self.columns.change[:, -n:])
 
     def _experts_of(self, page: int) -> tuple[list[int], Floats, float]:
-        if self.experts is None:
+        if self.experts is None or page >= len(self.experts.own_weight):
             return [], np.empty(0), 1.0
         return *self.experts.of(page), float(self.experts.own_weight[page])
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.growing import grown
 from recrawl.core.times import US_PER_DAY, microseconds
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
@@ -71,6 +72,12 @@ class ChangeFrequency(Policy):
         self.rates_ = ChangeRates(pages) if self.pick == "gain" else None
         self.began_, self.last_, self.n_cycles_ = 0, 0, 0
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self.outcomes_.extend_to(len(pages))
+        if self.rates_ is not None:
+            self.rates_.extend_to(len(pages))
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """By the coin or by the gain."""
         return self._by_coin(pages, budget) if self.rates_ is None else self._by_gain(pages, budget, now, self.rates_)
@@ -111,7 +118,7 @@ class ChangeFrequency(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Remember what had changed."""
-        self.last_ = microseconds(visits.at)
+        self.last_ = microseconds(visits.ended_at)
         self.began_ = self.began_ if self.n_cycles_ else self.last_
         self.n_cycles_ += 1
         self.outcomes_.observe(visits)
@@ -162,7 +169,7 @@ class SingleExpert(ChangeFrequency):
         """Forget all that was seen."""
         super().start(pages)
         self.panel_: ExpertPanel | None = None
-        if pages.words is not None and len(pages):
+        if pages.words is not None:
             from recrawl.models.experts.learn import Machine
             from recrawl.policies.expert_panel import ExpertPanel
 
@@ -174,6 +181,12 @@ class SingleExpert(ChangeFrequency):
                 word_scale=self.word_scale,
                 retrain=self.retrain,
             )
+
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        super().extend(pages, n_before)
+        if self.panel_ is not None:
+            self.panel_.extend_to(len(pages))
 
     def _selection(self) -> ExpertSelection:
         from recrawl.policies.expert_panel import ExpertSelection
@@ -266,6 +279,12 @@ class Outcomes:
         self._next = np.zeros(n_pages, np.int64)
         self.n_known: Ints = np.zeros(n_pages, np.int64)
         self.n_changed: Ints = np.zeros(n_pages, np.int64)
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        self._changed = grown(self._changed, n_pages, -1)
+        for name in ("_next", "n_known", "n_changed"):
+            setattr(self, name, grown(getattr(self, name), n_pages))
 
     def observe(self, visits: Visits) -> None:
         """Note the visits of a cycle; the oldest are forgotten."""

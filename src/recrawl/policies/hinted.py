@@ -42,6 +42,10 @@ class Hinted(Policy):
         """The inner policy forgets everything."""
         self.inner.start(pages)
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self.inner.extend(pages, n_before)
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Hinted pages first, as far as they are better; then what the inner policy chooses."""
         budget = self._without_unlikely(budget, now)

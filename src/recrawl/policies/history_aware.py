@@ -87,11 +87,10 @@ class HistoryAware(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Estimate the pages again that were visited or whose oldest visits left the window."""
-        page = visits.page[visits.answered]
-        at = microseconds(visits.at)
-        self.log_.add(page, at=np.full(len(page), at), updated=visits.updated[visits.answered])
-        self.cycles_.append((at, len(page)))
-        self._estimate(np.union1d(page, self.log_.drop(self._n_too_old(at))))
+        page, ended = visits.page[visits.answered], microseconds(visits.ended_at)
+        self.log_.add(page, at=visits.at[visits.answered], updated=visits.updated[visits.answered])
+        self.cycles_.append((ended, len(page)))
+        self._estimate(np.union1d(page, self.log_.drop(self._n_too_old(ended))))
 
     def _n_too_old(self, now: int) -> int:
         oldest = -math.inf if self.window_days is None else now - self.window_days * US_PER_DAY

@@ -115,6 +115,6 @@ class LambdaCrawl(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Learn the rates of change."""
-        self.began_ = self.began_ if self.n_cycles_ else microseconds(visits.at)
+        self.began_ = self.began_ if self.n_cycles_ else microseconds(visits.ended_at)
         self.n_cycles_ += 1
         self.rates_.observe(visits)

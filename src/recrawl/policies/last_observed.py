@@ -49,4 +49,5 @@ class LastObserved(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Remember which pages were updated."""
-        self.last_update_[visits.page[visits.updated == 1]] = microseconds(visits.at)
+        updated = visits.updated == 1
+        self.last_update_[visits.page[updated]] = visits.at[updated]

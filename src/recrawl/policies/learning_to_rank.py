@@ -73,6 +73,10 @@ class LearningToRank(Policy):
         self.regression_ = self.inner.taught_by(self.learner)
         self.regression_.start(pages)
 
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self.regression_.extend(pages, n_before)
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """As regression does; a rank is not a number of links, so the average so far is what is expected."""
         choice = self.regression_.choose(pages, budget, now)

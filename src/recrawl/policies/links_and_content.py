@@ -66,7 +66,7 @@ class LinksAndContent(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest weighed gain first."""
-        links, changed = self.links_.expect(pages, now)[0], self.changes_.expect(now, last_visit=pages.last_visit)
+        links, changed = self.links_.expect(pages, now)[0], self.changes_.expect(now)
         return take(
             weighed(links, changed, self.weight, ~pages.is_gone),
             pages,

@@ -21,7 +21,7 @@ NEVER_MODIFIED = 0.0  #: as in Nutch: a time of modification up to 1970 means th
 def next_interval(
     interval: Floats,
     modified: Floats,
-    at: float,
+    at: Floats | float,
     changed: Ints8,
     *,
     grow: float = 0.4,
@@ -128,18 +128,18 @@ class NutchAdaptive(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Set when each page is due again."""
-        at, failed = seconds(visits.at), visits.failed
+        at, failed = visits.at / 1e6, visits.failed
         if visits.memo is not None:  # Nutch pulls pages in whenever it chooses: these visits were chosen by it
-            self.due_, self.interval_ = self._pulled_in(at)
+            self.due_, self.interval_ = self._pulled_in(seconds(visits.ended_at))
         self.n_failures_[visits.page] = np.where(failed, self.n_failures_[visits.page] + 1, 0)
         given_up = visits.gone | (self.n_failures_[visits.page] >= self.n_tries)
-        self._answered(visits.page[visits.came], at, visits.changed[visits.came])
-        self.due_[visits.page[failed & ~given_up]] = at + self.retry_days * SECONDS_PER_DAY
+        self._answered(visits.page[visits.came], at[visits.came], visits.changed[visits.came])
+        self.due_[visits.page[failed & ~given_up]] = at[failed & ~given_up] + self.retry_days * SECONDS_PER_DAY
         gone = visits.page[given_up]
         self.interval_[gone] = interval_when_gone(self.interval_[gone], self.hard_maximum_days * SECONDS_PER_DAY)
-        self.due_[gone] = at + self.interval_[gone]
+        self.due_[gone] = at[given_up] + self.interval_[gone]
 
-    def _answered(self, page: Ints, at: float, changed: Ints8) -> None:
+    def _answered(self, page: Ints, at: Floats, changed: Ints8) -> None:
         self.interval_[page], self.modified_[page], self.due_[page] = next_interval(
             self.interval_[page],
             self.modified_[page],

@@ -23,7 +23,7 @@ class Overlap(PairTable):
     """
 
     def __init__(self, site: Ints, memory: int | None = None) -> None:
-        super().__init__(len(site), memory)
+        super().__init__(memory)
         self.site = site
 
     def observe(self, visits: Visits) -> None:
@@ -48,7 +48,7 @@ class Overlap(PairTable):
         first, second, at = self.pairs()
         if not len(at):
             return
-        n_new = np.full(self.n_pages, -1, np.int64)
+        n_new = np.full(len(self.site), -1, np.int64)
         n_new[page] = sizes
         again = (n_new[first] >= 0) & (n_new[second] >= 0) & (n_new[first] + n_new[second] > 0)
         self.value[at[again]] = 0.0

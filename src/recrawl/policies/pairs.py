@@ -6,20 +6,20 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints
-from recrawl.core.hashtable import EMPTY, grown, room_for, slot
+from recrawl.core.hashtable import EMPTY, STRIDE, grown, room_for, slot
 
 
 class PairTable:
     """Values of unordered pairs of pages; those set more than `memory` cycles ago are forgotten.
 
-    >>> table = PairTable(n_pages=10)
+    >>> table = PairTable()
     >>> table.set(np.array([3]), np.array([7]), np.array([0.5]))
     >>> table.get(7, 3), table.get(1, 2)
     (0.5, None)
     """
 
-    def __init__(self, n_pages: int, memory: int | None = None) -> None:
-        self.n_pages, self.memory = n_pages, memory
+    def __init__(self, memory: int | None = None) -> None:
+        self.memory = memory
         self.keys: Ints = np.full(1024, EMPTY, np.int64)
         self.value: Floats = np.zeros(1024)
         self.cycle = np.zeros(1024, np.int32)
@@ -29,11 +29,11 @@ class PairTable:
     def set(self, first: Ints, second: Ints, value: Floats) -> None:
         """Remember a value for each pair; the newest counts."""
         self.reserve(len(first))
-        self.size += _set(self.keys, self.value, self.cycle, first, second, value, self.n_pages, self.now)
+        self.size += _set(self.keys, self.value, self.cycle, first, second, value, self.now)
 
     def get(self, first: int, second: int) -> float | None:
         """The value of a pair, None where there is none or it is forgotten."""
-        at = int(find(self.keys, first, second, self.n_pages))
+        at = int(find(self.keys, first, second))
         return float(self.value[at]) if at >= 0 and self.valid()[at] else None
 
     def valid(self) -> Flags:
@@ -44,7 +44,7 @@ class PairTable:
     def pairs(self) -> tuple[Ints, Ints, Ints]:
         """All pairs that are remembered, the smaller page first, and their slots."""
         at = np.flatnonzero(self.valid())
-        return self.keys[at] // self.n_pages, self.keys[at] % self.n_pages, at
+        return self.keys[at] // STRIDE, self.keys[at] % STRIDE, at
 
     def of(self, page: int) -> list[tuple[int, float]]:
         """The pages that have a value with this one, the greatest first."""
@@ -64,19 +64,24 @@ class PairTable:
 
 
 @njit(cache=True)
-def find(keys, first, second, n_pages):  # type: ignore[no-untyped-def]
+def _key(first, second):  # type: ignore[no-untyped-def]
+    return min(first, second) * STRIDE + max(first, second)
+
+
+@njit(cache=True)
+def find(keys, first, second):  # type: ignore[no-untyped-def]
     """The slot of a pair, -1 where it has none."""
-    key = first * n_pages + second if first < second else second * n_pages + first
+    key = _key(first, second)
     at = slot(keys, key)
     return at if keys[at] == key else -1
 
 
 @njit(cache=True)
-def _set(keys, values, cycles, first, second, value, n_pages, now):  # type: ignore[no-untyped-def]
+def _set(keys, values, cycles, first, second, value, now):  # type: ignore[no-untyped-def]
     added = 0
     for i in range(len(first)):
-        low, high = min(first[i], second[i]), max(first[i], second[i])
-        at = slot(keys, low * n_pages + high)
+        key = _key(first[i], second[i])
+        at = slot(keys, key)
         added += keys[at] == EMPTY
-        keys[at], values[at], cycles[at] = low * n_pages + high, value[i], now
+        keys[at], values[at], cycles[at] = key, value[i], now
     return added

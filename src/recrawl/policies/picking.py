@@ -122,7 +122,7 @@ def _pick(order, k, caps, with_overlap, table, fill, cause, overlaps):  # type: 
             if with_overlap and turn == 0:
                 other = last_of_site[site]
                 while other >= 0:
-                    at = find(table.keys, p, other, n)
+                    at = find(table.keys, p, other)
                     if at >= 0 and table.valid[at] and table.value[at] > table.above:
                         break
                     other = before[other]

@@ -23,6 +23,7 @@ from recrawl.world.pages import Need, Pages, Visits
 if TYPE_CHECKING:
     from recrawl.insight.features import FeatureInputs, Features
     from recrawl.insight.targets import Target
+    from recrawl.world.related import Related
 
 
 class Cycle(NamedTuple):
@@ -53,6 +54,7 @@ class PredictedCount(Policy):
 
     name: ClassVar[str] = "predicted-count"
     paper: ClassVar[str | None] = "NNL"
+    not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
     needs = frozenset({Need.RELATED})
     words: ClassVar[str] = "{score:.1f} new links predicted"
 
@@ -75,11 +77,23 @@ class PredictedCount(Policy):
         self.target_ = self.target()
         self.columns_: Features = preset(self.features, self.target_)
         self.past_: deque[Cycle] = deque(maxlen=self.rounds)
-        self.related_, self.site_, self.n_pages_ = pages.related, pages.site, len(pages)
-        self.model_: Any = None
+        self.site_, self.n_pages_ = pages.site, len(pages)
+        self._cached: Any = None  # the present model
         self.to_fit_: tuple[Cycle, ...] | None = None  # what the present model is to be fitted to, once it is needed
-        self.has_model_ = False
         self.cycle_ = 0
+
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known; nothing was seen of them so far."""
+        more = np.full(len(pages) - n_before, np.nan, np.float32)
+
+        def longer(cycle: Cycle) -> Cycle:
+            return Cycle(cycle.at, *(np.append(column, more) for column in cycle[1:]))
+
+        # Cycles that a model is still to be fitted to are mostly the same objects as those of the past.
+        of_past = {id(cycle): longer(cycle) for cycle in (*self.past_, *(self.to_fit_ or ()))}
+        self.to_fit_ = self.to_fit_ and tuple(of_past[id(cycle)] for cycle in self.to_fit_)
+        self.past_ = deque((of_past[id(cycle)] for cycle in self.past_), maxlen=self.rounds)
+        self.site_, self.n_pages_ = pages.site, len(pages)
 
     def target(self) -> Target:
         """What is predicted."""
@@ -89,10 +103,10 @@ class PredictedCount(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest prediction first."""
-        waited, model = pages.age_hours(now), self.model()
+        waited, model = pages.age_hours(now), self.model(pages.related)
         if model is None or not len(pages):
             return take(waited, pages, budget, reason="waited {hours:.0f} h", detail={"hours": waited})
-        known = self.known(self.past_)
+        known = self.known(self.past_, pages.related)
         score = self.score(model, known.matrix(self.columns_, known.panel.shape[1]))
         expected = np.maximum(score, 0.0) if self.target_.kind == "number" else None
         return take(
@@ -106,14 +120,13 @@ class PredictedCount(Policy):
             expected=expected,
         )
 
-    def model(self) -> Any:
+    def model(self, related: Related | None = None) -> Any:
         """The present model. Fitted when it is first needed: most cycles of a long past never need one."""
-        if self.to_fit_ is not None:
-            self.model_, self.to_fit_ = self.fit(self.known(self.to_fit_)) or self.model_, None
-            self.has_model_ = self.model_ is not None
-        return self.model_
+        if self._cached is None and self.to_fit_ is not None:
+            self._cached = self.fit(self.known(self.to_fit_, related))
+        return self._cached
 
-    def known(self, past: Sequence[Cycle]) -> FeatureInputs:
+    def known(self, past: Sequence[Cycle], related: Related | None = None) -> FeatureInputs:
         """What was seen in some cycles, as a panel."""
         import pyarrow as pa
 
@@ -134,7 +147,7 @@ class PredictedCount(Policy):
             content_changed=changed,
             base={name: links if name == "n_internal" else nothing for name in BASE},
         )
-        return FeatureInputs(panel, self.related_, site=self.site_)
+        return FeatureInputs(panel, related, site=self.site_)
 
     def fit(self, known: FeatureInputs) -> Any:
         """A model of all cycles of the panel; None where there is nothing to learn from."""
@@ -162,7 +175,7 @@ class PredictedCount(Policy):
 
         self.past_.append(
             Cycle(
-                microseconds(visits.at),
+                microseconds(visits.ended_at),
                 column(visits.n_new_since, visits.n_new_since >= 0),
                 column(visits.shown.sizes, visits.answered),
                 column(visits.changed, visits.changed >= 0),
@@ -170,9 +183,9 @@ class PredictedCount(Policy):
         )
         self.cycle_ += 1
         is_turn = (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
-        is_due = self.cycle_ > self.bootstrap and (is_turn or visits.memo is None or not self.has_model_)
+        is_due = self.cycle_ > self.bootstrap and (is_turn or visits.memo is None or self.to_fit_ is None)
         if is_due and len(self.past_) > 1 and self.n_pages_ and self._is_enough():
-            self.to_fit_, self.has_model_ = tuple(self.past_), True
+            self.to_fit_, self._cached = tuple(self.past_), None
 
     def _is_enough(self) -> bool:
         """Whether any page was compared with an earlier copy after the first of the cycles."""

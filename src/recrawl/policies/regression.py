@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar, NamedTuple, Protocol
@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.times import US_PER_HOUR
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
@@ -20,6 +21,7 @@ from recrawl.world.pages import Pages, Visits
 
 N_PAGE_FEATURES = 4  #: avg, std, age, avg · age
 N_FEATURES = N_PAGE_FEATURES + 24 + 7
+THURSDAY = 3 * 24  # 1970 began on a Thursday, and weeks begin on Monday
 # Where every page was visited in every cycle, age hardly varies, and mean and mean · age are nearly the same. Chance
 # differences between them must not be extrapolated to a page that waited for another time.
 #: A column that varies by less than this share of its mean has no weight.
@@ -33,7 +35,7 @@ class CycleExamples(NamedTuple):
 
     features: Floats  # [visit, page feature], as the pages were known before
     n_new: Ints
-    at: datetime
+    at: Ints  # microseconds, UTC
 
 
 class LinearLearner(Protocol):
@@ -56,7 +58,7 @@ class LeastSquares:
 
     def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
         """The weights for all visits of these cycles."""
-        return Linear.fit([Sums.of(cycle) for cycle in cycles if len(cycle.n_new)])
+        return Linear.fit([sums for cycle in cycles for sums in Sums.of(cycle)])
 
 
 class Regression(Policy):
@@ -152,7 +154,7 @@ class Regression(Policy):
         counts = visits.answered & ~visits.is_first & (self.past_.n[visits.page] > 0)
         page = visits.page[counts]
         x = features(self.past_.mean[page], self.past_.std[page], visits.age_hours[counts])
-        self.examples_.append(CycleExamples(x, visits.n_new[counts], visits.at))
+        self.examples_.append(CycleExamples(x, visits.n_new[counts], visits.at[counts]))
         self.past_.observe(visits)
         self.overlap_.observe(visits)
         self.cycle_ += 1
@@ -179,7 +181,7 @@ def clock(at: datetime) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """All that least squares needs of the visits of a cycle: they share hour and weekday, so their sums are enough."""
+    """All that least squares needs of the visits of a cycle in one hour of the week: they share it, so their sums are enough."""
 
     hour: int
     day: int
@@ -190,18 +192,21 @@ class Sums:
     xy: Floats
 
     @classmethod
-    def of(cls, examples: CycleExamples) -> Sums:
-        """The sums over visits with these page features and numbers of new links."""
-        x, y, (hour, day) = examples.features, examples.n_new, clock(examples.at)
-        return cls(
-            hour=hour,
-            day=day,
-            n=len(y),
-            x=x.sum(axis=0),
-            xx=x.T @ x,
-            y=float(y.sum()),
-            xy=x.T @ y.astype(np.float64),
-        )
+    def of(cls, examples: CycleExamples) -> Iterator[Sums]:
+        """The sums over visits with these page features and numbers of new links, for each hour of the week."""
+        hour_of_week = (examples.at // US_PER_HOUR + THURSDAY) % (7 * 24)
+        for each in np.unique(hour_of_week).tolist():
+            here = hour_of_week == each
+            x, y = examples.features[here], examples.n_new[here]
+            yield cls(
+                hour=each % 24,
+                day=each // 24,
+                n=len(y),
+                x=x.sum(axis=0),
+                xx=x.T @ x,
+                y=float(y.sum()),
+                xy=x.T @ y.astype(np.float64),
+            )
 
 
 class Linear:

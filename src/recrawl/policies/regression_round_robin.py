@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
+import numpy as np
+
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
@@ -17,7 +19,8 @@ from recrawl.world.pages import Pages, Visits
 def split(inner: Policy, rest: Policy, share: float, pages: Pages, budget: Budget, now: datetime) -> Choice:
     """`share` of the budget by one policy, what is left by another (Pham, Santos and Freire 2018, Algorithm 3)."""
     best = inner.choose(pages, replace(budget, pages=round(share * budget.pages)), now)
-    return best.then(rest.choose(pages, budget.rest(best, len(pages)), now))
+    others = rest.choose(pages, budget.rest(best, len(pages)), now)
+    return best.then(replace(others, is_trial=np.ones(len(others), np.bool_)))
 
 
 class RegressionRoundRobin(Policy):
@@ -54,6 +57,11 @@ class RegressionRoundRobin(Policy):
         """Forget everything."""
         self.inner.start(pages)
         self.rest.start(pages)
+
+    def extend(self, pages: Pages, n_before: int) -> None:
+        """More pages are known."""
+        self.inner.extend(pages, n_before)
+        self.rest.extend(pages, n_before)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """First the best by regression, then those that waited longest."""

@@ -71,6 +71,7 @@ def take(
         expected=None if expected is None else expected[chosen],
         cause=cause,
         overlaps=overlaps,
+        is_trial=None if first is None else (first & pages.is_new)[chosen],
     )
 
 

@@ -11,7 +11,7 @@ from recrawl.core.arrays import Flags, Floats, Ints, Ints8
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.due import AT_ONCE, seconds, take_due
+from recrawl.policies.due import AT_ONCE, take_due
 from recrawl.policies.weights import weights_for
 from recrawl.world.pages import Pages, Visits
 
@@ -105,4 +105,4 @@ class StormcrawlerAdaptive(Policy):
         no_answer = np.where(visits.gone, self.gone_minutes, self.failed_minutes)
         self.interval_[page] = np.where(visits.came, answer, no_answer)
         self.forgotten_[page] = ~visits.came
-        self.due_[page] = seconds(visits.at) + 60.0 * self.interval_[page]
+        self.due_[page] = visits.at / 1e6 + 60.0 * self.interval_[page]

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from recrawl.core.arrays import Ints
+from recrawl.core.growing import grown
 
 
 class VisitLog:
@@ -28,6 +29,10 @@ class VisitLog:
             name: np.empty(1024, dtype) for name, dtype in {"page": np.int64, **columns}.items()
         }
         self._place = np.full(n_pages, -1, np.int64)
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        self._place = grown(self._place, n_pages, -1)
 
     def __len__(self) -> int:
         return self._end - self._begin

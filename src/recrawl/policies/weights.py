@@ -11,6 +11,8 @@ from recrawl.world.pages import Pages
 def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:
     """The numbers given, one for each page in their order; all 1 where none were given.
 
+    There may be more of them, for pages that are not known yet.
+
     >>> pages = Pages.unseen(site=np.arange(2), host=np.arange(2))
     >>> weights_for(pages, None, "importance"), weights_for(pages, np.array([3, 1]), "importance")
     (array([1., 1.]), array([3., 1.]))
@@ -18,11 +20,11 @@ def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:
     if given is None:
         return np.ones(len(pages))
     weights = np.asarray(given, np.float64)
-    if weights.shape != (len(pages),):
+    if weights.ndim != 1 or len(weights) < len(pages):
         raise ValueError(
             f"{name} holds {weights.size} numbers for {len(pages)} pages; give one for each, in their order"
         )
     wrong = weights[~((weights >= 0) & (weights < np.inf))]
     if len(wrong):
         raise ValueError(f"{name} holds {wrong[0]}; it must be 0 or more and finite for every page")
-    return weights
+    return weights[: len(pages)].copy()

@@ -46,14 +46,15 @@ class Comparison:
 def compare(run: Replayed, reference: Replayed, samples: int = SAMPLES, seed: int = 0) -> Comparison:
     """Draw days with replacement, the same for both policies, and see how the difference of their coverages varies.
 
-    Whole days (UTC) are drawn, because what is found in one hour depends on the hours before. What is found on a day may have been
-    published the day before; the difference is taken of all found and of all published on the days drawn.
+    Whole days (UTC) are drawn, because what is published in one hour depends on the hours before. A link counts for the day on
+    which it was published, whenever it was found; so no policy can find more of a day than there was, and no difference is beyond
+    what coverages can differ by.
 
     References: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 8 and 13.
     """
     if [row["at"] for row in run.rows] != [row["at"] for row in reference.rows]:
         raise ValueError(f"{run.policy} and {reference.policy} were not replayed over the same cycles")
-    gained, published = _by_day(run.rows, column(run.rows, "found") - column(reference.rows, "found"))
+    gained, published = _by_day(run.rows, _found_of(run.rows) - _found_of(reference.rows))
     n_days = len(published)
     names: dict[str, Any] = {"policy": run.policy, "against": reference.policy, "budget": run.budget, "days": n_days}
     if not published.sum():
@@ -81,6 +82,16 @@ def p_value(drawn: Floats) -> float:
     """
     rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
+
+
+def _found_of(rows: Sequence[Row]) -> Floats:
+    """How many of the links published in each cycle were found, at any time."""
+    found = np.zeros(len(rows))
+    for i, row in enumerate(rows):
+        for after, n in row["after"]:
+            if i >= after:  # published in a cycle that was replayed
+                found[i - after] += n
+    return found
 
 
 def _by_day(rows: Sequence[Row], gained: Floats) -> tuple[Floats, Floats]:

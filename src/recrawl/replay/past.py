@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -21,30 +22,32 @@ MIN_CYCLES = 2  #: after cycle 0: one to learn from, one to choose for
 
 def past(
     history: History,
-    every: str | timedelta | Sequence[datetime] = "crawl",
+    every: str | timedelta | Sequence[datetime] = "auto",
     since: datetime | None = None,
     n_related: int = 0,
     *,
     with_words: bool = False,
     notion: Notion | None = None,
     observed: int = 0,
+    **reading: Any,
 ) -> World:
     """The world of a history from a moment on, as if nothing had been recorded before.
 
-    Cycle 0 is the first crawl from then on that holds most pages. ``history.as_of`` sets the end. `n_related`: number of related
+    Cycle 0 is where the crawl begins (see `World`). ``history.as_of`` sets the end. `n_related`: number of related
     pages per page, for policies that look around. `with_words`: keep the words of the pages, for policies that read them.
     `notion`: what counts as a change, as in `World`. `observed`: number of cycles seen completely before any policy chooses.
+    `reading`: candidates, between and links, as in `record`.
     """
     used = _Since(history, since) if since else history
     if not used.slim_timeline.n_visits:
         raise NotEnoughData(f"the history holds no visits{_span(since, history.until)}, so there is nothing to replay")
-    world = record(used, every, with_words=with_words, notion=notion)
+    world = record(used, every, with_words=with_words, notion=notion, **reading)
     if n_related:
-        world = with_related(world, used, every, n_related)
+        world = with_related(world, used, n_related)
     if world.n_cycles < MIN_CYCLES:
         cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
         raise NotEnoughData(
-            f"{cycles} follows the first crawl that holds most pages{_span(since, history.until)}; a replay needs at least "
+            f"{cycles} follows the first crawl{_span(since, history.until)}; a replay needs at least "
             f"{MIN_CYCLES}. Record more crawls, or make cycles shorter with --every"
         )
     if world.n_cycles - observed < 1:

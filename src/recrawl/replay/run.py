@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from recrawl.core.arrays import Ints
 from recrawl.core.times import moment
 from recrawl.policies.base import Policy
-from recrawl.policies.budget import Budget
+from recrawl.policies.budget import Budget, Cause
 from recrawl.world.crawler import Crawler, CycleVisits
 from recrawl.world.recorded import World
 
@@ -21,23 +22,28 @@ SOON = 4  #: cycles within which a link counts as found soon
 AGE_HOURS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2160.0, 8760.0)
 
 
-def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> Iterator[Row]:
+def replay(
+    world: World, policy: Policy, budget: Budget, observed: int = 0, between: str | None = None
+) -> Iterator[Row]:
     """Let the policy choose in every cycle and report what it found; it sees only what it visits.
 
     A link counts for the cycle in which the policy first sees it (Pham et al. 2018, section 3). In the first `observed` cycles it
     sees every page that was recorded and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
-    8). These cycles have no rows, and the links that they show count as known.
+    8). These cycles have no rows, and the links that they show count as known. `between`: what pages show in cycles without a
+    record, if not as the world has it.
     """
-    crawler = Crawler(world, policy.needs)
+    crawler = Crawler(world, policy.needs, between)
     policy.start(crawler.pages)
     policy.observe(crawler.first.visits)
     for _ in range(min(observed, world.n_cycles)):
+        meet_pages(crawler, policy)
         policy.observe(crawler.visit_recorded().visits)
     published = np.bincount(world.first_shown, minlength=len(world.time))
     for cycle in range(observed + 1, world.n_cycles + 1):
         started = time.perf_counter()
         now = moment(int(world.time[cycle]))
-        choice = policy.choose(crawler.pages, budget, now)
+        meet_pages(crawler, policy)
+        choice = policy.choose(crawler.pages, known_only(budget, crawler), now)
         chosen = time.perf_counter()
         result = crawler.visit(choice.page, choice.memo)
         seen = time.perf_counter()
@@ -49,9 +55,28 @@ def replay(world: World, policy: Policy, budget: Budget, observed: int = 0) -> I
             "published": int(published[cycle]),
             **_counts(result),
             **_host_load(world.host[choice.page]),
-            "current": float(crawler.is_current().mean()),
+            "current": float(crawler.is_current().mean()) if len(crawler.pages) else 0.0,
             "seconds": seconds,
         }
+
+
+def meet_pages(crawler: Crawler, policy: Policy) -> None:
+    """Let the policy know of pages that are known from the next cycle on."""
+    n_before = crawler.meet_pages()
+    if len(crawler.pages) > n_before:
+        policy.extend(crawler.pages, n_before)
+
+
+def known_only(budget: Budget, crawler: Crawler) -> Budget:
+    """The budget without the pages of which nobody knows what a visit would show."""
+    unknowable = crawler.unknowable()
+    if not unknowable.any() and (budget.barred is None or len(budget.barred) == len(crawler.pages)):
+        return budget
+    barred = np.zeros(len(crawler.pages), np.int8)
+    if budget.barred is not None:
+        barred[:] = budget.barred[: len(barred)]
+    barred[unknowable & (barred == 0)] = Cause.EXCLUDED
+    return replace(budget, barred=barred)
 
 
 def _counts(result: CycleVisits) -> Row:
@@ -65,8 +90,15 @@ def _counts(result: CycleVisits) -> Row:
         "shown_new": int(n_new.sum()),
         "hits": int((n_new > 0).sum()),
         "soon": int((result.cycles <= SOON).sum()),
+        "after": _counted(result.cycles),
         "ages": np.bincount(np.searchsorted(AGE_HOURS, result.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
     }
+
+
+def _counted(cycles: Ints) -> list[list[int]]:
+    """How many links were found how many cycles after they were published: pairs of cycles and links."""
+    after, n = np.unique(cycles, return_counts=True)
+    return [[int(a), int(b)] for a, b in zip(after, n, strict=True)]
 
 
 def _host_load(host: Ints) -> Row:

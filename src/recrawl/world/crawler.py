@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints8, Ints32, LinkLists
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.core.hashtable import EMPTY, HashSet, slot
-from recrawl.core.times import moment
-from recrawl.world.pages import Need, Pages, Visits
+from recrawl.core.times import US_PER_HOUR, moment
+from recrawl.world.kernels import learn_links, lists_of, unknown_links
+from recrawl.world.page_names import folders_and_namesakes
+from recrawl.world.pages import Need, Pages, Visits, hours_between
+from recrawl.world.readings import CARRY, ONLY_RECORDED
 from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD, World
 
 
@@ -25,76 +27,87 @@ class CycleVisits:
     cycles: Ints  # the same in cycles
 
 
-@dataclass(frozen=True)
-class _Sight:
-    """What some pages show in a cycle to a crawler that knows what it knows. One entry per page, except `discovered`."""
-
-    cycle: int
-    page: Ints
-    shows: Ints32
-    changed: Ints8
-    n_new_since: Ints32
-    updated: Ints8
-    shown: LinkLists
-    new: LinkLists
-    discovered: Ints32  # every new link once
-    text: Ints32 | None
-
-
 class Crawler:
     """Visits pages of a world, cycle by cycle; what it does not visit it does not see.
 
-    It begins with all of cycle 0. Links first shown by a page that is read in a new way are known to it without a visit.
+    It begins with all of cycle 0, and knows a page from the cycle on in which the recorded crawl did. Links first shown by a page
+    that is read in a new way are known to it without a visit. All visits of a cycle are made at its end.
+
+    between: what a page shows in a cycle without a record; by default as the world says. "carry": between two records it is as
+    the earlier one shows it, whether they agree or not; after its last record nobody knows, so it cannot be visited. "nothing": a
+    visit fails.
     """
 
-    def __init__(self, world: World, needs: frozenset[Need] = frozenset({Need.UPDATES})) -> None:
-        self.world = world
+    def __init__(
+        self, world: World, needs: frozenset[Need] = frozenset({Need.UPDATES}), between: str | None = None
+    ) -> None:
+        self.world, self.between = world, between or world.between
         self.with_updates = Need.UPDATES in needs
-        self.cycle = 0
-        self.pages: Pages = world.pages()
+        self.cycle = -1
+        self._url_groups = folders_and_namesakes(world.url)
+        self.pages = Pages.unseen(world.site[:0], world.host[:0], words=world.words)
         self.pages.future = _NextCycle(self) if Need.FUTURE in needs else None
         self.known: Flags = world.first_shown == 0  # all that the first crawl showed
         self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
         self.version = np.full(world.n_pages, -1, np.int64)
         self.is_reread: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
         self.on_page = PageLinks()
-        self.first = self._noted(self._see_recorded(0))
+        self._now = _Shows.before(world)
+        self._last_cycle = _last_informed(world)
+        self._go_on()
+        self.first = self._see(
+            world.row[world.of_cycle(0)].astype(np.int64) if len(world.time) else np.empty(0, np.int64)
+        )
 
     def visit(self, page: Ints, memo: Mapping[str, float] | None = None) -> CycleVisits:
         """Go on to the next cycle and visit these pages; `memo` is that of the choice they come from."""
-        return self._noted(self._see(self.cycle + 1, np.sort(page)), memo)
+        self._go_on()
+        return self._see(np.sort(page), memo)
 
     def visit_recorded(self) -> CycleVisits:
         """Go on to the next cycle and make the visits that were made then, successful or not."""
-        return self._noted(self._see_recorded(self.cycle + 1))
+        self._go_on()
+        return self._see(self.world.row[self.world.of_cycle(self.cycle)].astype(np.int64))
 
-    def recorded(self) -> Iterator[CycleVisits]:
-        """The first crawl, and the visits of every cycle after it as they were made.
+    def meet_pages(self) -> int:
+        """Learn of the pages that the recorded crawl knows by the end of the next cycle; how many were known before."""
+        n_before = len(self.pages)
+        self._know_pages(self.cycle + 1)
+        return n_before
 
-        While the caller learns from one cycle the next one is prepared: meanwhile the crawler must not be used for anything else.
-        """
-        with ThreadPoolExecutor(1) as ahead:
-            coming = [ahead.submit(self._see_recorded, cycle) for cycle in range(1, self.world.n_cycles + 1)[:1]]
-            yield self.first
-            while coming:
-                seen = coming.pop().result()
-                if seen.cycle < self.world.n_cycles:
-                    coming.append(ahead.submit(self._see_recorded, seen.cycle + 1))
-                yield self._noted(seen)
+    def unknowable(self) -> Flags:
+        """Pages of which nobody knows what the next cycle would show: their last record is from before."""
+        if self.between == ONLY_RECORDED:
+            return np.zeros(len(self.pages), np.bool_)
+        ended: Flags = self._last_cycle[: len(self.pages)] < self.cycle + 1
+        return ended
 
-    def _see_recorded(self, cycle: int) -> _Sight:
-        return self._see(cycle, np.flatnonzero(self.world.shows[cycle] != NOTHING))
+    def _know_pages(self, cycle: int) -> None:
+        n = max(self.world.known_pages(cycle), len(self.pages))
+        if n > len(self.pages):
+            groups = (self._url_groups[0][:n], self._url_groups[1][:n])
+            self.pages.extend(self.world.site[:n], self.world.host[:n], groups)
+            self.pages.related = self.world.related and self.world.related.first(n)
 
-    def _see(self, now: int, page: Ints) -> _Sight:
-        """What these pages show in a cycle; from now on it is known."""
-        world, shows = self.world, self.world.shows[now][page]
+    def _go_on(self) -> None:
+        """To the next cycle, and what its records show."""
+        self.cycle += 1
+        self._know_pages(self.cycle)
+        if self.cycle < len(self.world.time):
+            here = self.world.of_cycle(self.cycle)
+            self._now.add(self.world, here)
+            self.is_reread[self.world.row[here][self.world.is_baseline[here]]] = True
+
+    def _see(self, page: Ints, memo: Mapping[str, float] | None = None) -> CycleVisits:
+        """What these pages show now; from now on it is known."""
+        world, now = self.world, self.cycle
+        at = world.time[now] if now < len(world.time) else np.int64(0)
+        shows, version, text = self._now.of(world, page, now, self.between)
         answered = shows >= 0
-        self.is_reread |= world.is_baseline[now]
-        shown = LinkLists(*_lists(world.sets.start, world.sets.links, np.where(answered, shows, 0), answered))
-        new = LinkLists(*_unknown(shown.start, shown.links, self.known))
-        discovered = _learn(new.links, self.known)
-        before, version, last_version = self.copy[page], world.version[now][page], self.version[page]
-        version = np.where(shows == NOTHING, -1, version)  # not visited: the version is only carried forward
+        shown = LinkLists(*lists_of(world.sets.start, world.sets.links, np.where(answered, shows, 0), answered))
+        new = LinkLists(*unknown_links(shown.start, shown.links, self.known))
+        discovered = learn_links(new.links, self.known)
+        before, last_version = self.copy[page], self.version[page]
         is_seen = answered | (shows == UNREAD)
         comparable = answered & (before >= 0) & ~self.is_reread[page]
         may_compare = is_seen & (version >= 0) & (last_version >= 0) & ~self.is_reread[page]
@@ -107,74 +120,116 @@ class Crawler:
             updated[comparable] = (self.on_page.add(page, shown.start, shown.links) > 0)[comparable]
         self.copy[page[answered]] = shows[answered]
         self.version[page[is_seen & (version >= 0)]] = version[is_seen & (version >= 0)]
-        text = None if world.text is None else np.where(is_seen, world.text[now][page], -1).astype(np.int32)
-        return _Sight(
-            cycle=now,
+        visits = Visits(
+            at=np.full(len(page), at),
+            ended_at=moment(int(at)),
             page=page,
-            shows=shows,
+            age_hours=hours_between(self.pages.last_visit[page], at),
+            is_first=self.pages.n_visits[page] == 0,
+            answered=answered,
+            gone=shows == GONE,
+            failed=(shows == FAILED) | (shows == NOTHING),
             changed=changed,
             n_new_since=n_new_since.astype(np.int32),
             updated=updated,
             shown=shown,
             new=new,
-            discovered=discovered,
-            text=text,
-        )
-
-    def _noted(self, seen: _Sight, memo: Mapping[str, float] | None = None) -> CycleVisits:
-        """Note visits, and hand them out."""
-        world, now, page, shows = self.world, seen.cycle, seen.page, seen.shows
-        self.cycle = now
-        at = moment(int(world.time[now]))
-        visits = Visits(
-            at=at,
-            page=page,
-            age_hours=self.pages.age_hours(at)[page],
-            is_first=self.pages.n_visits[page] == 0,
-            answered=shows >= 0,
-            gone=shows == GONE,
-            failed=(shows == FAILED) | (shows == NOTHING),
-            changed=seen.changed,
-            n_new_since=seen.n_new_since,
-            updated=seen.updated,
-            shown=seen.shown,
-            new=seen.new,
-            n_found=len(seen.discovered),
-            text=seen.text,
+            n_found=len(discovered),
+            text=None if world.text is None else np.where(is_seen, text, -1).astype(np.int32),
             memo=memo,
         )
         self.pages.note(visits)
-        first_shown = world.first_shown[seen.discovered].astype(np.int64)
-        counted = first_shown > 0
-        ages = (world.time[now] - world.time[first_shown[counted]]) / 3.6e9
-        return CycleVisits(visits, ages, now - first_shown[counted])
+        counted = discovered[world.first_shown[discovered] > 0]
+        ages = np.maximum(at - world.first_at[counted], 0) / US_PER_HOUR
+        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64))
 
     def is_current(self) -> Flags:
-        """Whether the copy kept of each page is what the page shows now; pages never seen count as stale."""
-        return self.world.alike(self.version, self.world.version[self.cycle])
+        """Whether the copy kept of each known page is what the page shows now; pages never seen count as stale."""
+        n = len(self.pages)
+        return self.world.alike(self.version[:n], self._now.version[:n])
 
-    def unseen(self, cycle: int) -> LinkLists:
-        """The unknown links that each page shows in a cycle: foreknowledge, for an upper bound only."""
-        shows = self.world.shows[cycle]
-        lists = _lists(self.world.sets.start, self.world.sets.links, np.maximum(shows, 0), shows >= 0)
-        return LinkLists(*_unknown(lists[0], lists[1], self.known))
+    def unseen(self) -> LinkLists:
+        """The unknown links that each known page shows in the next cycle: foreknowledge, for an upper bound only."""
+        coming, page = self._coming()
+        shows = coming.of(self.world, page, self.cycle + 1, self.between)[0]
+        lists = lists_of(self.world.sets.start, self.world.sets.links, np.maximum(shows, 0), shows >= 0)
+        return LinkLists(*unknown_links(lists[0], lists[1], self.known))
 
-    def renewable(self, cycle: int) -> tuple[Flags, Ints]:
-        """Which copies a visit in a cycle would make current, and for how many cycles; foreknowledge, too."""
-        version, shows = self.world.version[cycle], self.world.shows[cycle]
-        renews = ((shows >= 0) | (shows == UNREAD)) & (version >= 0) & ~self.world.alike(self.version, version)
-        return renews, self._lasts(cycle, np.flatnonzero(renews))
+    def renewable(self) -> tuple[Flags, Ints]:
+        """Which copies a visit in the next cycle would make current, and for how many cycles; foreknowledge, too."""
+        coming, page = self._coming()
+        shows, version, _ = coming.of(self.world, page, self.cycle + 1, self.between)
+        renews = ((shows >= 0) | (shows == UNREAD)) & (version >= 0)
+        renews &= ~self.world.alike(self.version[page], version)
+        lasts = np.zeros(len(page), np.int64)
+        lasts[renews] = self._lasts(coming, page[renews])
+        return renews, lasts
 
-    def _lasts(self, cycle: int, page: Ints) -> Ints:
-        """For how many cycles, itself included, copies of these pages made in a cycle stay current; 0 for all other pages."""
-        lasts = np.zeros(self.world.n_pages, np.int64)
-        copied = self.world.version[cycle]
-        for later in self.world.version[cycle:]:
-            page = page[self.world.alike(copied[page], later[page])]
-            if not len(page):
+    def _coming(self) -> tuple[_Shows, Ints]:
+        """What pages will show in the next cycle, and those that are known by then."""
+        coming = self._now.copy()
+        coming.add(self.world, self.world.of_cycle(self.cycle + 1))
+        return coming, np.arange(len(self.pages))
+
+    def _lasts(self, coming: _Shows, page: Ints) -> Ints:
+        """For how many cycles, itself included, copies of these pages made in the next cycle stay current."""
+        copied, lasts, still = coming.version.copy(), np.zeros(self.world.n_pages, np.int64), page
+        for cycle in range(self.cycle + 1, len(self.world.time)):
+            coming.add(self.world, self.world.of_cycle(cycle))
+            still = still[self.world.alike(copied[still], coming.version[still])]
+            if not len(still):
                 break
-            lasts[page] += 1
-        return lasts
+            lasts[still] += 1
+        return lasts[page]
+
+
+@dataclass
+class _Shows:
+    """What the records so far show of each page."""
+
+    record: Ints  # its newest record; -1: none
+    informed: Ints  # its newest record that was not a failure; -1: none
+    version: Ints  # its newest version that is known
+
+    @classmethod
+    def before(cls, world: World) -> _Shows:
+        """Before the first record."""
+        return cls(*(np.full(world.n_pages, -1, np.int64) for _ in range(3)))
+
+    def copy(self) -> _Shows:
+        """The same, to look ahead with."""
+        return _Shows(self.record.copy(), self.informed.copy(), self.version.copy())
+
+    def add(self, world: World, visits: slice) -> None:
+        """Some more records."""
+        here, row = np.arange(visits.start, visits.stop), world.row[visits]
+        self.record[row] = here
+        is_informed, is_known = world.shows[visits] != FAILED, world.version[visits] >= 0
+        self.informed[row[is_informed]] = here[is_informed]
+        self.version[row[is_known]] = world.version[visits][is_known]
+
+    def of(self, world: World, page: Ints, cycle: int, between: str) -> tuple[Ints32, Ints, Ints32]:
+        """The list, the version and the text that each of some pages shows in a cycle."""
+        record = self.record[page]
+        is_recorded = (record >= 0) & (world.cycle[np.maximum(record, 0)] == cycle) if len(world.cycle) else record >= 0
+        entry = np.where(is_recorded, record, self.informed[page] if between == CARRY else -1)
+        has = entry >= 0
+        at = np.maximum(entry, 0)
+        if not len(world.shows):
+            nothing = np.full(len(page), NOTHING, np.int32)
+            return nothing, nothing.astype(np.int64), nothing
+        shows = np.where(has, world.shows[at], NOTHING).astype(np.int32)
+        version = np.where(has, world.version[at], -1)
+        text = np.where(has, world.text[at], -1) if world.text is not None else np.full(len(page), -1)
+        return shows, version, text.astype(np.int32)
+
+
+def _last_informed(world: World) -> Ints:
+    """The cycle of the last record of each page that was not a failure; -1: there is none."""
+    last = np.full(world.n_pages, -1, np.int64)
+    informed = world.shows != FAILED
+    last[world.row[informed]] = world.cycle[informed]  # in the order of time
+    return last
 
 
 @dataclass(frozen=True)
@@ -185,11 +240,11 @@ class _NextCycle:
 
     def unseen_links(self) -> LinkLists:
         """The links of each page that the crawler does not know yet."""
-        return self.crawler.unseen(self.crawler.cycle + 1)
+        return self.crawler.unseen()
 
     def renewable(self) -> tuple[Flags, Ints]:
         """Which copies a visit would bring up to date, and for how many cycles they would stay so."""
-        return self.crawler.renewable(self.crawler.cycle + 1)
+        return self.crawler.renewable()
 
 
 class PageLinks:
@@ -204,46 +259,6 @@ class PageLinks:
         fresh: Ints = _insert(self._shown.keys, page, start, links)
         self._shown.size += int(fresh.sum())
         return fresh
-
-
-@njit(cache=True, nogil=True)
-def _lists(set_start, set_links, number, use):  # type: ignore[no-untyped-def]
-    """The chosen lists below each other; an empty one where it is not to be used."""
-    start = np.zeros(len(number) + 1, np.int64)
-    for i in range(len(number)):
-        start[i + 1] = start[i] + (set_start[number[i] + 1] - set_start[number[i]] if use[i] else 0)
-    links = np.empty(start[-1], np.int32)
-    for i in range(len(number)):
-        if use[i]:
-            links[start[i] : start[i + 1]] = set_links[set_start[number[i]] : set_start[number[i] + 1]]
-    return start, links
-
-
-@njit(cache=True, nogil=True)
-def _unknown(start, links, known):  # type: ignore[no-untyped-def]
-    fresh = np.zeros(len(start), np.int64)
-    kept = np.empty(len(links), np.int32)
-    n = 0
-    for i in range(len(start) - 1):
-        for j in range(start[i], start[i + 1]):
-            if not known[links[j]]:
-                kept[n] = links[j]
-                n += 1
-        fresh[i + 1] = n
-    return fresh, kept[:n].copy()
-
-
-@njit(cache=True, nogil=True)
-def _learn(links, known):  # type: ignore[no-untyped-def]
-    """Every link once, in the order of first sight; from now on they are known."""
-    found = np.empty(len(links), np.int32)
-    n = 0
-    for link in links:
-        if not known[link]:
-            known[link] = True
-            found[n] = link
-            n += 1
-    return found[:n].copy()
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""The loops behind `recrawl.world.recording`: links numbered by hash tables, lists sorted, first sightings found."""
+"""The loops behind recorded worlds and streams: links numbered by hash tables, lists sorted, first sightings found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from numba import njit
 from recrawl.core.arrays import Ints, Ints32
 from recrawl.core.hashtable import room_for, slot
 from recrawl.core.workers import cores, even_ranges, in_threads
+from recrawl.web.visit import Outcome
 
 PART = 1 << 15  #: links of a part, about: its hash table fits the cache
+_FAILED, _GONE = int(Outcome.FAILED), int(Outcome.GONE)
 _SPELLING = np.uint64(0xCBF29CE484222325)  # the hash of no letters (FNV-1a)
 
 
@@ -141,13 +143,73 @@ def _sort(start, small, of):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def first_cycles(start, links, first_of_set, n_links):  # type: ignore[no-untyped-def]
-    """The smallest cycle of all lists that hold a link."""
-    first = np.full(n_links, np.iinfo(np.int32).max, np.int32)
+    """The smallest number of all lists that hold a link."""
+    first = np.full(n_links, np.iinfo(np.int64).max, np.int64)
     for i in range(len(start) - 1):
         for j in range(start[i], start[i + 1]):
             if first_of_set[i] < first[links[j]]:
                 first[links[j]] = first_of_set[i]
     return first
+
+
+@njit(cache=True, nogil=True)
+def lists_of(set_start, set_links, number, use):  # type: ignore[no-untyped-def]
+    """The chosen lists below each other; an empty one where it is not to be used."""
+    start = np.zeros(len(number) + 1, np.int64)
+    for i in range(len(number)):
+        start[i + 1] = start[i] + (set_start[number[i] + 1] - set_start[number[i]] if use[i] else 0)
+    links = np.empty(start[-1], np.int32)
+    for i in range(len(number)):
+        if use[i]:
+            links[start[i] : start[i + 1]] = set_links[set_start[number[i]] : set_start[number[i] + 1]]
+    return start, links
+
+
+@njit(cache=True, nogil=True)
+def unknown_links(start, links, known):  # type: ignore[no-untyped-def]
+    """The links of each list that are not known."""
+    fresh = np.zeros(len(start), np.int64)
+    kept = np.empty(len(links), np.int32)
+    n = 0
+    for i in range(len(start) - 1):
+        for j in range(start[i], start[i + 1]):
+            if not known[links[j]]:
+                kept[n] = links[j]
+                n += 1
+        fresh[i + 1] = n
+    return fresh, kept[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def learn_links(links, known):  # type: ignore[no-untyped-def]
+    """Every link once, in the order of first sight; from now on they are known."""
+    found = np.empty(len(links), np.int32)
+    n = 0
+    for link in links:
+        if not known[link]:
+            known[link] = True
+            found[n] = link
+            n += 1
+    return found[:n].copy()
+
+
+@njit(cache=True)
+def visits_that_count(start, outcome, is_read):  # type: ignore[no-untyped-def]
+    """Of each group of visits in the order of time the one that counts.
+
+    The last one that was read, unless the page was gone after that; else the last one that was seen or gone; else the last.
+    """
+    chosen = np.empty(len(start) - 1, np.int64)
+    for group in range(len(chosen)):
+        best = start[group + 1] - 1
+        is_informed = is_read_now = False
+        for visit in range(start[group], start[group + 1]):
+            if outcome[visit] == _FAILED or (is_read_now and not is_read[visit] and outcome[visit] != _GONE):
+                continue
+            best, is_informed = visit, True
+            is_read_now = is_read[visit]
+        chosen[group] = best if is_informed else start[group + 1] - 1
+    return chosen
 
 
 @njit(cache=True, nogil=True)

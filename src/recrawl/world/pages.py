@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints8, Ints32, LinkLists
+from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
 
 if TYPE_CHECKING:
@@ -40,7 +41,12 @@ class Future(Protocol):
 
 @dataclass
 class Pages:
-    """What is known of every page that may be chosen: one entry per page, ordered by URL, so that ties go by name."""
+    """What is known of every page that may be chosen: one entry per page, in the order in which they became known.
+
+    More pages become known as a crawl goes on; they are added at the end, so that the number of a page never changes.
+    """
+
+    not_kept: ClassVar[tuple[str, ...]] = ("related", "words", "future")
 
     site: Ints  # small numbers: pages of one registrable domain share one
     host: Ints
@@ -84,6 +90,14 @@ class Pages:
         pages.words = words
         return pages
 
+    def extend(self, site: Ints, host: Ints, url_groups: tuple[Ints, ...] = ()) -> None:
+        """More pages are known: sites, hosts and groups are those of all pages, the new ones at the end."""
+        self.site, self.host, self.url_groups = site, host, url_groups
+        n = len(site)
+        self.last_visit = grown(self.last_visit, n, NEVER)
+        for name in ("n_visits", "n_answers", "n_failures", "is_gone"):
+            setattr(self, name, grown(getattr(self, name), n))
+
     def __len__(self) -> int:
         return len(self.site)
 
@@ -94,24 +108,34 @@ class Pages:
 
     def age_hours(self, now: datetime) -> Floats:
         """Hours since each page was last fetched; infinite where it never was, never negative."""
-        waited = (microseconds(now) - np.where(self.last_visit == NEVER, 0, self.last_visit)) / US_PER_HOUR
-        return np.where(self.last_visit == NEVER, np.inf, np.maximum(waited, 0.0))
+        return hours_between(self.last_visit, np.int64(microseconds(now)))
 
     def note(self, visits: Visits) -> None:
         """Remember that these visits were made."""
-        page, at = visits.page, microseconds(visits.at)
-        self.last_visit[page] = np.maximum(self.last_visit[page], at)
+        page = visits.page
+        self.last_visit[page] = np.maximum(self.last_visit[page], visits.at)
         self.n_visits[page] += 1
         self.n_answers[page] += visits.answered
         self.n_failures[page] = np.where(visits.failed, self.n_failures[page] + 1, 0)
         self.is_gone[page] = visits.gone | (self.is_gone[page] & visits.failed)
 
 
+def hours_between(since: Ints, until: Ints | np.int64) -> Floats:
+    """Hours between moments in microseconds; infinite where the first is NEVER, never negative.
+
+    >>> hours_between(np.array([0, NEVER]), np.int64(7_200_000_000))
+    array([ 2., inf])
+    """
+    waited = (until - np.where(since == NEVER, 0, since)) / US_PER_HOUR
+    return np.where(since == NEVER, np.inf, np.maximum(waited, 0.0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Visits:
-    """What the visits of one cycle showed: one entry per visit."""
+    """What a batch of visits showed: one entry per visit. No page is in a batch twice."""
 
-    at: datetime  # UTC, aware
+    at: Ints  # microseconds, UTC: when each visit was made
+    ended_at: datetime  # UTC, aware: when the batch ended; no visit is later
     page: Ints  # index into Pages, ascending
     age_hours: Floats  # since the page was last fetched; infinite: never before
     is_first: Flags  # it had never been fetched before, so nothing on it can be called new
@@ -124,7 +148,7 @@ class Visits:
     #: 1: a link never before seen on this page; 0: none; -1: nothing to compare with, or no policy needs it
     updated: Ints8
     shown: LinkLists  # all links
-    new: LinkLists  # links that no page had shown before this cycle; a link is listed for each page that shows it
+    new: LinkLists  # links that no page had shown before this batch; a link is listed for each page that shows it
     n_found: int  # the same, every link once
     text: Ints32 | None = None  # what each page said: a row of `Pages.words`; -1: not known. None: no policy needs it
     #: The `memo` of the choice that these visits were made for; None: this policy did not choose them.

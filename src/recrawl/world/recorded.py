@@ -1,4 +1,4 @@
-"""A recorded history that answers only what is visited: pages by cycles, and which links each page shows in each."""
+"""A recorded history that answers only what is visited: what each page showed at each of its visits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists
-from recrawl.world.page_names import folders_and_namesakes
-from recrawl.world.pages import Pages
+from recrawl.world.readings import CARRY
 from recrawl.world.related import Related
 
 if TYPE_CHECKING:
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
 
 #: No record of the page in this cycle; 404 or 410; any other failure; seen, but its links are not known.
 NOTHING, GONE, FAILED, UNREAD = -1, -2, -3, -4
-# The axes of the arrays of a world. `until`, `reordered`, `relevant`, `save` and `load` follow from them.
-_BY_PAGE, _BY_CYCLE, _BY_CYCLE_AND_PAGE, _BY_LINK = (
-    {"axes": axes} for axes in (("page",), ("cycle",), ("cycle", "page"), ("link",))
-)
+# The axes of the arrays of a world. `reordered`, `relevant`, `save` and `load` follow from them.
+_BY_PAGE, _BY_CYCLE, _BY_VISIT, _BY_LINK = ({"axis": axis} for axis in ("page", "cycle", "visit", "link"))
 _PARTS_OF_WORDS = ("data", "indices", "indptr", "shape")
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What every page showed in every cycle. Matrices are [cycle, page]; pages are ordered by URL, links are small numbers.
+    """What every page showed whenever it was visited: one entry per page and cycle in which it was; nothing for all others.
 
-    Cycle 0 is the first crawl that holds most pages, with everything recorded before it. Every policy knows it. A page that
-    never showed its links is not part of the world: nothing could be discovered there.
+    Cycle 0 is where the crawl begins: the first crawls, until they hold as many pages as a usual one, with everything recorded
+    before. Every policy knows it. Pages are in the order in which the recorded crawl first knew them. A page that never showed
+    its links is not part of the world: nothing could be discovered there. Of several visits to a page in a cycle the last
+    one that showed its links counts.
 
     A copy is current as long as the page's version is the one that it was made of. By default any difference in text or links makes
-    a new version. Recorded with a notion of change (see `change`), a version is what the page said, and a copy is current as
+    a new version. Recorded with a notion of change (see `notions`), a version is what the page said, and a copy is current as
     long as there is no such change from what it says to what the page says now, however many there were in between and whatever
     else differs (see `alike`). A page that is read in a new way is still compared with older copies.
     """
@@ -47,21 +46,26 @@ class World:
     url: pa.Array
     site: Ints = field(metadata=_BY_PAGE)
     host: Ints = field(metadata=_BY_PAGE)
+    first_cycle: Ints32 = field(metadata=_BY_PAGE)  # from which on the recorded crawl knew the page
     time: Ints = field(metadata=_BY_CYCLE)  # the end of each cycle, microseconds UTC
-    shows: Ints32 = field(metadata=_BY_CYCLE_AND_PAGE)  # which list of `sets`; or NOTHING, GONE, FAILED, UNREAD
-    #: Of the page's content, carried forward between visits: equal numbers, nothing changed; -1: not known.
-    version: Ints = field(metadata=_BY_CYCLE_AND_PAGE)
-    #: The way the page is read changed since the cycle before: its links are known, not new.
-    is_baseline: Flags = field(metadata=_BY_CYCLE_AND_PAGE)
+    # The visits, ordered by cycle and page.
+    row: Ints32 = field(metadata=_BY_VISIT)  # the page
+    cycle: Ints32 = field(metadata=_BY_VISIT)
+    shows: Ints32 = field(metadata=_BY_VISIT)  # which list of `sets`; or GONE, FAILED, UNREAD
+    version: Ints = field(metadata=_BY_VISIT)  # of the page's content: equal numbers, nothing changed; -1: not known
+    #: The way the page is read changed since the visit before: its links are known, not new.
+    is_baseline: Flags = field(metadata=_BY_VISIT)
     sets: LinkLists
     link: Ints = field(metadata=_BY_LINK)  # ids in the history of the numbered links
     #: The cycle in which a link was first on any page; 0: known to all from the start.
     first_shown: Ints32 = field(metadata=_BY_LINK)
+    first_at: Ints = field(metadata=_BY_LINK)  # when it was first seen on any page, microseconds UTC
     related: Related | None = None  # by the texts of cycle 0
-    #: What each page said: a row of `words`; -1: it was not visited, or its words are not known.
-    text: Ints32 | None = field(default=None, metadata=_BY_CYCLE_AND_PAGE)
+    #: What each page said: a row of `words`; -1: its words are not known.
+    text: Ints32 | None = field(default=None, metadata=_BY_VISIT)
     words: sparse.csr_matrix | None = None  # counts [text, term]
     wordings: Wordings | None = None  # which versions are alike, if not only equal ones
+    between: str = CARRY  # what pages show in cycles without a record, one of `readings.BETWEEN`
 
     @property
     def n_pages(self) -> int:
@@ -78,27 +82,41 @@ class World:
         """Distinct links that visiting every page in every cycle discovers."""
         return int((self.first_shown > 0).sum())
 
-    def pages(self) -> Pages:
-        """The pages before anything was visited."""
-        groups = folders_and_namesakes(self.url)
-        return Pages.unseen(self.site, self.host, related=self.related, words=self.words, url_groups=groups)
-
     def alike(self, before: Ints, after: Ints) -> Flags:
         """Whether nothing that counts changed from one version of a page to another; unknown ones are like no other."""
         same: Flags = before == after if self.wordings is None else self.wordings.alike(before, after)
         return same & (before >= 0) & (after >= 0)
 
+    def of_cycle(self, cycle: int) -> slice:
+        """The visits of a cycle."""
+        low, high = np.searchsorted(self.cycle, [cycle, cycle + 1])
+        return slice(int(low), int(high))
+
+    def known_pages(self, cycle: int) -> int:
+        """How many pages the recorded crawl knew by the end of a cycle: the first ones."""
+        return int(np.searchsorted(self.first_cycle, cycle, side="right"))
+
     def until(self, cycle: int) -> World:
         """The same world cut off after a cycle."""
-        cut: dict[str, Any] = {name: values[: cycle + 1] for name, axes, values in self._arrays() if axes[0] == "cycle"}
+        n_visits = self.of_cycle(cycle).stop
+        cut: dict[str, Any] = {name: values[:n_visits] for name, axis, values in self._arrays() if axis == "visit"}
+        cut["time"] = self.time[: cycle + 1]
         cut["first_shown"] = np.where(self.first_shown > cycle, 0, self.first_shown).astype(np.int32)
         return replace(self, **cut)
 
+    def with_all_known(self) -> World:
+        """The same world with every page known from the start, also those that the recorded crawl found later."""
+        return replace(self, first_cycle=np.zeros_like(self.first_cycle))
+
     def reordered(self, order: Ints) -> World:
-        """The same world with its pages in another order, which decides ties."""
+        """The same world with its pages in another order, which decides ties; those known earlier still come first."""
+        order = order[np.argsort(self.first_cycle[order], kind="stable")]
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        moved: dict[str, Any] = {name: values[..., order] for name, axes, values in self._arrays() if "page" in axes}
+        moved: dict[str, Any] = {name: values[order] for name, axis, values in self._arrays() if axis == "page"}
+        row = place[self.row].astype(np.int32)
+        by_row = np.lexsort((row, self.cycle))
+        moved |= {name: values[by_row] for name, axis, values in self._arrays() if axis == "visit"}
         if self.related is not None:
             near = self.related.neighbour[order]
             moved["related"] = replace(
@@ -106,7 +124,7 @@ class World:
                 neighbour=np.where(near < 0, near, place[near]).astype(near.dtype),
                 weight=self.related.weight[order],
             )
-        return replace(self, **moved, url=self.url.take(pa.array(order)))
+        return replace(self, **moved | {"row": row[by_row]}, url=self.url.take(pa.array(order)))
 
     def relevant(self, counts: Flags) -> World:
         """The focused setting: only these links count; all others are removed from the pages."""
@@ -114,7 +132,7 @@ class World:
         is_kept = counts[self.sets.links]
         start = np.append(0, np.cumsum(is_kept))[self.sets.start]
         links = number[self.sets.links[is_kept]].astype(np.int32)
-        kept: dict[str, Any] = {name: values[counts] for name, axes, values in self._arrays() if axes == ("link",)}
+        kept: dict[str, Any] = {name: values[counts] for name, axis, values in self._arrays() if axis == "link"}
         return replace(self, sets=LinkLists(start, links), **kept)
 
     def save(self, folder: Path) -> None:
@@ -124,6 +142,7 @@ class World:
         np.save(folder / "set_start.npy", self.sets.start)
         np.save(folder / "set_links.npy", self.sets.links)
         (folder / "urls.txt").write_text("\n".join(self.url.to_pylist()), "utf-8")
+        (folder / "between.txt").write_text(self.between, "utf-8")
         if self.related is not None:
             np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
         words = self.words if self.wordings is None else self.wordings.counts
@@ -140,6 +159,7 @@ class World:
         parts["sets"] = LinkLists(_mapped(folder, "set_start"), _mapped(folder, "set_links"))
         urls = (folder / "urls.txt").read_text("utf-8")
         parts["url"] = pa.array(urls.split("\n") if urls else [], pa.string())
+        parts["between"] = (folder / "between.txt").read_text("utf-8")
         if (folder / "related.npz").exists():
             stored = np.load(folder / "related.npz")
             parts["related"] = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)
@@ -147,15 +167,15 @@ class World:
             parts |= _loaded_words(folder, with_words="text" in parts)
         return cls(**parts)
 
-    def _arrays(self) -> Iterator[tuple[str, tuple[str, ...], NDArray[Any]]]:
-        """The name, the axes and the values of every array that the world has."""
-        for name, axes in _axes_of(type(self)).items():
+    def _arrays(self) -> Iterator[tuple[str, str, NDArray[Any]]]:
+        """The name, the axis and the values of every array that the world has."""
+        for name, axis in _axes_of(type(self)).items():
             if getattr(self, name) is not None:
-                yield name, axes, getattr(self, name)
+                yield name, axis, getattr(self, name)
 
 
-def _axes_of(world: type[World]) -> dict[str, tuple[str, ...]]:
-    return {each.name: each.metadata["axes"] for each in fields(world) if each.metadata}
+def _axes_of(world: type[World]) -> dict[str, str]:
+    return {each.name: each.metadata["axis"] for each in fields(world) if each.metadata}
 
 
 def _has(folder: Path, name: str) -> bool:

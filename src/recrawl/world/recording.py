@@ -1,169 +1,196 @@
-"""From a history to the world that it recorded: visits laid out by cycles and pages."""
+"""From a history to the world that it recorded: what each page showed in every cycle in which it was visited."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
+from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
+from recrawl.world.batches import batches_of
 from recrawl.world.every import Every
-from recrawl.world.kernels import first_cycles, numbered
-from recrawl.world.page_names import named_pages
-from recrawl.world.recorded import FAILED, GONE, NOTHING, UNREAD, World
-from recrawl.world.rounds import Rounds, rounds_of
+from recrawl.world.kernels import first_cycles, numbered, visits_that_count
+from recrawl.world.page_names import hosts_and_sites
+from recrawl.world.readings import CARRY, KNOWN
+from recrawl.world.recorded import FAILED, GONE, UNREAD, World
 
 if TYPE_CHECKING:
     from recrawl.world.notions import Notion
 
-MAX_CELLS = 500_000_000  #: pages times cycles; each takes 13 bytes
 _MIX = (np.int64(-7046029254386353131), np.int64(-4417276706812531889))  # odd numbers, to mix digests
 
 
 def record(
     history: History,
-    every: Every = "crawl",
+    every: Every = "auto",
     *,
-    everything: bool = False,
     with_words: bool = False,
     notion: Notion | None = None,
+    candidates: str = KNOWN,
+    between: str = CARRY,
+    links: LinkKind = "all",
 ) -> World:
-    """The world of a history: cycles by recorded crawl, by period or by the times at which they end.
+    """The world of a history: cycles by recorded crawl, by period or by the times at which they end (see `batches_of`).
 
-    Of several visits to a page in a cycle the last one that showed it counts. `everything`: also pages that never showed their
-    links, and all cycles from the first visit on, as a plan needs them. `with_words`: also what the pages said, if that is
-    known. `notion`: what counts as a change, see `World`; a page whose words are never known keeps its versions.
+    `candidates`: "known", pages from the cycle on in which they were first recorded; "all", every page from the start, as if the
+    crawl had known them before; then cycle 0 is the first one that holds most pages. `between`: see `World`. `links`: only links
+    of this kind count.
+
+    `with_words`: also what the pages said, if that is known. `notion`: what counts as a change, see `World`; a page whose words are
+    never known keeps its versions.
     """
     # The slim timeline lacks the columns for words. Reading both could miss visits that are added in between.
-    timeline = history.timeline if with_words or notion else history.slim_timeline
-    rounds = rounds_of(timeline, every)
-    is_readable = (rounds.of_visit >= 0) & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
-    _check(history, timeline, rounds, is_readable, everything)
-    readable = np.flatnonzero(is_readable)
-    ids = timeline.pages if everything else np.unique(timeline.page[readable])
-    with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
-        looked_up = other.submit(named_pages, history, ids)
-        number, sets, link = _numbered(timeline, readable)
-        page, url, host, site = looked_up.result()
-    first = 0 if everything else _first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
-    cells = _Cells(
-        n_cycles=len(rounds.ends) - first,
-        n_pages=len(page),
-        cycle=np.maximum(rounds.of_visit - first, 0),
-        row=np.where(rounds.of_visit >= 0, _row_of(timeline.page, page), -1),
-    )
-    shows = _shown_lists(timeline, cells, readable, number)
-    is_baseline = cells.filled(np.flatnonzero(timeline.baseline), True, np.zeros(cells.shape, np.bool_))
-    world = World(
-        page=page,
-        url=url,
-        site=site,
-        host=host,
-        time=rounds.ends[first:],
-        shows=shows,
-        version=_page_versions(timeline, cells),
-        is_baseline=is_baseline,
-        sets=sets,
-        link=link,
-        first_shown=_first_shown(shows, is_baseline, sets, number[cells.cycle[readable] == 0], len(link)),
-    )
-    if not with_words and notion is None:
-        return world
-    return _with_contents(world, history, every, first, with_words=with_words, notion=notion)
-
-
-def _check(history: History, timeline: Timeline, rounds: Rounds, is_readable: Flags, everything: bool) -> None:
-    """Refuse a history that is too large to lay out in memory, or that has nothing to lay out."""
-    if len(rounds.ends) * len(timeline.pages) > MAX_CELLS:
-        raise NotEnoughData(
-            f"{len(rounds.ends):,} cycles of {len(timeline.pages):,} pages are too many to keep in memory; choose longer "
-            "cycles with --every"
-        )
-    if not is_readable.any() and not everything:
-        raise NotEnoughData("no visit in this history shows the links of a page, so there is nothing to replay")
+    timeline = (history.timeline if with_words or notion else history.slim_timeline).with_links(links)
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Where visits go in matrices [cycle, page]."""
-
-    n_cycles: int
-    n_pages: int
-    cycle: Ints  # of each visit
-    row: Ints  # of each visit: its page in the world; -1: not in the world, or in no cycle
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_cycles, self.n_pages
-
-    def filled(self, visit: Ints, value: Any, matrix: NDArray[Any]) -> NDArray[Any]:
-        """The matrix with a value for some visits; visits are ordered by page and time, so the last one of a cycle counts."""
-        visit = visit[self.row[visit] >= 0]
-        matrix[self.cycle[visit], self.row[visit]] = value
-        return matrix
-
-
-def _shown_lists(timeline: Timeline, cells: _Cells, readable: Ints, number: Ints) -> Ints32:
-    """Which list each page showed in each cycle; a visit that showed one counts more than any other of its cycle."""
-    shows = np.full(cells.shape, NOTHING, np.int32)
-    cells.filled(np.flatnonzero(timeline.outcome == Outcome.FAILED), FAILED, shows)
-    cells.filled(np.flatnonzero(timeline.outcome == Outcome.GONE), GONE, shows)
-    cells.filled(np.flatnonzero((timeline.links < 0) & (timeline.outcome <= Outcome.UNCHANGED)), UNREAD, shows)
-    shows[cells.cycle[readable], cells.row[readable]] = number
-    return shows
-
-
-def _page_versions(timeline: Timeline, cells: _Cells) -> Ints:
-    """The version of each page in each cycle; between two visits it stays the same."""
-    answered = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (cells.row >= 0))
-    version = np.full(cells.shape, -1, np.int64)
-    version[cells.cycle[answered], cells.row[answered]] = _versions(timeline, answered)
-    for cycle in range(1, len(version)):
-        version[cycle] = np.where(version[cycle] < 0, version[cycle - 1], version[cycle])
-    return version
-
-
-def _with_contents(
-    world: World, history: History, every: Every, first: int, *, with_words: bool, notion: Notion | None
-) -> World:
-    from recrawl.world.wordings import known_contents, shown_texts, versions_by_words  # few policies need words
-
-    contents = known_contents(history, every, needed=notion is not None)
-    if contents is None:
+    rounds = batches_of(timeline, every)
+    is_readable = (rounds.of_visit >= 0) & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
+    if not is_readable.any():
+        raise NotEnoughData("no visit in this history shows the links of a page, so there is nothing to replay")
+    readable = np.flatnonzero(is_readable)
+    ids = np.unique(timeline.page[readable])
+    with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
+        looked_up = other.submit(history.urls_of, ids)
+        number, sets, link = numbered_lists(timeline, readable)
+        url = looked_up.result()
+    first_full = _first_usual if candidates == KNOWN else _first_most
+    start = first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
+    cycle = np.where(rounds.of_visit >= 0, np.maximum(rounds.of_visit - start, 0), -1)
+    pages = _Pages.known(timeline, ids, url, cycle if candidates == KNOWN else np.minimum(cycle, 0))
+    view = _View.of(timeline, pages.row_of(timeline.page), cycle)
+    of_visit = np.full(timeline.n_visits, -1, np.int64)
+    of_visit[readable] = number
+    shows = _shown(timeline, of_visit, view)
+    first_shown, first_at = _first_shown(
+        view, shows, timeline.at[view.visit], sets, number[cycle[readable] == 0], len(link)
+    )
+    host, site = hosts_and_sites(pages.url)
+    world = World(
+        page=pages.page,
+        url=pages.url,
+        site=site,
+        host=host,
+        first_cycle=pages.first_cycle,
+        time=rounds.ends[start:],
+        row=view.row,
+        cycle=view.cycle,
+        shows=shows,
+        version=np.where((shows >= 0) | (shows == UNREAD), versions(timeline, view.visit), -1),
+        is_baseline=view.is_baseline,
+        sets=sets,
+        link=link,
+        first_shown=first_shown,
+        first_at=first_at,
+        between=between,
+    )
+    world = world if candidates == KNOWN else world.with_all_known()
+    if not with_words and notion is None:
         return world
-    changed: dict[str, Any] = {}
-    if notion is not None:
-        changed["version"], changed["wordings"] = versions_by_words(
-            notion, history, contents, world.version, page=world.page, first=first
+    return _with_words(world, history, view.visit, with_words=with_words, notion=notion)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pages:
+    """Pages in the order in which they became known: by cycle, then by URL, so that ties go by name."""
+
+    page: Ints
+    url: pa.Array
+    first_cycle: Ints32
+
+    @classmethod
+    def known(cls, timeline: Timeline, ids: Ints, url: pa.Array, cycle: Ints) -> _Pages:
+        """Pages by their first record in any cycle."""
+        first = np.full(len(timeline.pages), np.iinfo(np.int32).max, np.int32)
+        place = np.repeat(np.arange(len(timeline.pages)), np.diff(timeline.page_start))
+        np.minimum.at(first, place[cycle >= 0], cycle[cycle >= 0].astype(np.int32))
+        first = first[np.searchsorted(timeline.pages, ids)]
+        by_name = pc.sort_indices(url).to_numpy()
+        order = by_name[np.argsort(first[by_name], kind="stable")]
+        return cls(page=ids[order], url=url.take(pa.array(order)).cast(pa.string()), first_cycle=first[order])
+
+    def row_of(self, page: Ints) -> Ints:
+        """The row of each page in the world; -1 where it is not part of it."""
+        order = np.argsort(self.page)
+        at = np.minimum(np.searchsorted(self.page[order], page), len(order) - 1)
+        return np.where(self.page[order][at] == page, order[at], -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _View:
+    """One visit for each page and cycle in which there was any, ordered by cycle and page."""
+
+    visit: Ints  # that counts
+    row: Ints32
+    cycle: Ints32
+    is_baseline: Flags  # any of them was one
+
+    @classmethod
+    def of(cls, timeline: Timeline, row: Ints, cycle: Ints) -> _View:
+        """The last visit of a cycle that showed the page, unless it was gone after that; else the last one."""
+        used = np.flatnonzero((row >= 0) & (cycle >= 0))
+        is_other = np.append(True, (np.diff(row[used]) != 0) | (np.diff(cycle[used]) != 0))  # ordered by page and time
+        begin = np.flatnonzero(is_other) if len(used) else np.empty(0, np.int64)
+        is_read = (timeline.links[used] >= 0) & (timeline.outcome[used] <= Outcome.UNCHANGED)
+        visit = used[visits_that_count(np.append(begin, len(used)), timeline.outcome[used], is_read)]
+        baseline = np.logical_or.reduceat(timeline.baseline[used], begin) if len(used) else np.zeros(0, np.bool_)
+        order = np.lexsort((row[visit], cycle[visit]))
+        visit = visit[order]
+        return cls(
+            visit=visit,
+            row=row[visit].astype(np.int32),
+            cycle=cycle[visit].astype(np.int32),
+            is_baseline=baseline[order],
         )
+
+
+def _shown(timeline: Timeline, number: Ints, view: _View) -> Ints32:
+    """Which list each visit showed; or why it showed none."""
+    outcome = timeline.outcome[view.visit]
+    unseen = np.select([outcome == Outcome.FAILED, outcome == Outcome.GONE], [FAILED, GONE], UNREAD)
+    of_visit = number[view.visit]
+    return np.where(of_visit >= 0, of_visit, unseen).astype(np.int32)
+
+
+def _with_words(world: World, history: History, visit: Ints, *, with_words: bool, notion: Notion | None) -> World:
+    from recrawl.world.wordings import said_at  # few policies need words
+
+    said = said_at(history, visit, needed=notion is not None)
+    if said is None:
+        return world
+    is_seen = (world.shows >= 0) | (world.shows == UNREAD)
+    if notion is not None:
+        version, wordings = said.versions(notion, history, world.version, world.row, is_seen)
+        world = replace(world, version=version, wordings=wordings)
     if with_words:
-        changed |= {"text": shown_texts(contents, world.page, first), "words": contents.counts}
-    return replace(world, **changed)
+        world = replace(world, text=np.where(is_seen, said.text, -1).astype(np.int32), words=said.counts)
+    return world
 
 
-def _first_full(page: Ints, of_visit: Ints, n_rounds: int) -> int:
+def _first_most(page: Ints, of_visit: Ints, n_rounds: int) -> int:
     """The first round that holds most pages; where none does, the fullest."""
     once = np.append(True, (page[1:] != page[:-1]) | (of_visit[1:] != of_visit[:-1]))  # ordered by page and time
     held, n_pages = np.bincount(of_visit[once], minlength=n_rounds), 1 + int((page[1:] != page[:-1]).sum())
     return int(np.argmax(held > n_pages / 2)) if (held > n_pages / 2).any() else int(np.argmax(held))
 
 
-def _row_of(page: Ints, ids: Ints) -> Ints:
-    """The row of each page in the world; -1 where it is not part of it."""
-    order = np.argsort(ids)
-    at = np.minimum(np.searchsorted(ids[order], page), len(ids) - 1)
-    return np.where(ids[order][at] == page, order[at], -1)
+def _first_usual(page: Ints, of_visit: Ints, n_rounds: int) -> int:
+    """The first round by which half as many pages were seen as in the fullest round."""
+    is_other = np.append(True, page[1:] != page[:-1])  # ordered by page and time
+    once = is_other | np.append(True, of_visit[1:] != of_visit[:-1])
+    held = np.bincount(of_visit[once], minlength=n_rounds)
+    so_far = np.cumsum(np.bincount(of_visit[is_other], minlength=n_rounds))
+    return int(np.argmax(so_far >= held.max() / 2))
 
 
-def _numbered(timeline: Timeline, readable: Ints) -> tuple[Ints, LinkLists, Ints]:
+def numbered_lists(timeline: Timeline, readable: Ints) -> tuple[Ints, LinkLists, Ints]:
     """For every visit the number of its list, the lists with small ascending numbers for links, and the links' ids.
 
     Lists stay in the order in which they are stored: those of a site that is crawled together lie, and are numbered, together.
@@ -180,7 +207,7 @@ def _numbered(timeline: Timeline, readable: Ints) -> tuple[Ints, LinkLists, Ints
     return number, LinkLists(start, links), link
 
 
-def _versions(timeline: Timeline, answered: Ints) -> Ints:
+def versions(timeline: Timeline, answered: Ints) -> Ints:
     """A number for what each visit showed: its links and its text, or its bytes where neither is known; -1 where nothing is."""
     copy = timeline.latest[answered]
     content = np.zeros(len(answered), np.int64)
@@ -194,19 +221,23 @@ def _versions(timeline: Timeline, answered: Ints) -> Ints:
     return np.where((content == 0) & (links < 0), -1, mixed & np.int64(2**62 - 1))
 
 
-def _first_shown(shows: Ints32, baseline: Flags, sets: LinkLists, at_first: Ints, n_links: int) -> Ints32:
-    """The cycle that first shows each link; also 0 where a baseline does: what is read in a new way is not newly published.
+def _first_shown(
+    view: _View, shows: Ints32, at: Ints, sets: LinkLists, at_first: Ints, n_links: int
+) -> tuple[Ints32, Ints]:
+    """The cycle that first shows each link, and when. What a baseline shows is known from the start: it is not newly published.
 
     `at_first` are the lists of all visits of cycle 0, also of those that a later one of the same cycle replaced.
     """
-    first_of_set = np.full(len(sets.sizes), np.iinfo(np.int32).max, np.int32)
-    for cycle in range(len(shows) - 1, -1, -1):
-        first_of_set[shows[cycle][shows[cycle] >= 0]] = cycle
-    first_of_set[at_first] = 0
-    first: Ints32 = first_cycles(sets.start, sets.links, first_of_set, n_links)
-    for cycle in np.flatnonzero(baseline.any(axis=1)).tolist():
-        for number in shows[cycle][baseline[cycle] & (shows[cycle] >= 0)]:
-            links = sets[number]
-            first[links[first[links] >= cycle]] = 0
-    first[first == np.iinfo(np.int32).max] = 0  # shown only by visits that another one of the same cycle replaced
-    return first
+    never = np.iinfo(np.int64).max
+    cycle_of_set, time_of_set = np.full((2, len(sets.sizes)), never)
+    seen = shows >= 0
+    np.minimum.at(cycle_of_set, shows[seen], view.cycle[seen])
+    np.minimum.at(time_of_set, shows[seen], at[seen])
+    cycle_of_set[at_first] = 0
+    first = first_cycles(sets.start, sets.links, cycle_of_set, n_links)
+    first_at: Ints = first_cycles(sets.start, sets.links, time_of_set, n_links)
+    for entry in np.flatnonzero(view.is_baseline & seen).tolist():
+        links = sets[shows[entry]]
+        first[links[first[links] >= view.cycle[entry]]] = 0
+    first[first == never] = 0  # shown only by visits that another one of the same cycle replaced
+    return first.astype(np.int32), first_at

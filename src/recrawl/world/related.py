@@ -29,6 +29,16 @@ class Related:
     method: str  # "exact" or "approximate"
     recall: float  # share of the true k nearest pages that were found: 1.0 if exact, else measured on a sample
 
+    def first(self, n: int) -> Related:
+        """The same among the first pages only; weights are not scaled up for what is missing."""
+        near = self.neighbour[:n]
+        is_there = (near >= 0) & (near < n)
+        # Kernels stop at the first that is missing: those that are left come first.
+        order = np.argsort(~is_there, axis=1, kind="stable")
+        near = np.take_along_axis(np.where(is_there, near, -1), order, axis=1)
+        weight = np.take_along_axis(np.where(is_there, self.weight[:n], 0), order, axis=1)
+        return Related(near.astype(np.int32), weight.astype(np.float32), self.method, self.recall)
+
     def average(self, values: NDArray[np.floating]) -> Floats32:
         """The weighted mean over related pages of values [page] or [page, column].
 

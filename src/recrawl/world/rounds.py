@@ -86,15 +86,29 @@ def _longest_within_crawls(pauses: Ints) -> int | None:
 
 def by_period(timeline: Timeline, every: timedelta) -> Rounds:
     """Rounds of equal length, from the first visit's day on (from its hour or minute, for periods under a day or an hour)."""
-    if not timeline.n_visits:
+    return by_step(timeline.at, every // timedelta(microseconds=1))
+
+
+def by_step(at: Ints, step: int) -> Rounds:
+    """The same for times, with a length in microseconds."""
+    if not len(at):
         return Rounds(np.empty(0, np.int64), np.empty(0, np.int64))
-    step = every // timedelta(microseconds=1)
-    unit = next(unit for unit in (US_PER_DAY, US_PER_DAY // 24, US_PER_DAY // 1440, 1) if step >= unit)
-    start = timeline.at.min() // unit * unit
-    of_visit = (timeline.at - start) // step
+    start = period_start(int(at.min()), step)
+    of_visit = (at - start) // step
     if of_visit.max() >= MAX_ROUNDS:
+        every = timedelta(microseconds=step)
         raise NotEnoughData(f"a period of {every} makes {of_visit.max() + 1:,} rounds; choose a longer one")
     return Rounds(of_visit, start + step * np.arange(1, of_visit.max() + 2) - 1)
+
+
+def period_start(first: int, step: int) -> int:
+    """When the first period begins: with the day of the first visit, or its hour or minute for periods below a day or an hour.
+
+    >>> period_start(3 * US_PER_DAY + 5_000_000, US_PER_DAY) == 3 * US_PER_DAY
+    True
+    """
+    unit = next(unit for unit in (US_PER_DAY, US_PER_DAY // 24, US_PER_DAY // 1440, 1) if step >= unit)
+    return first // unit * unit
 
 
 def by_times(timeline: Timeline, times: Sequence[datetime]) -> Rounds:

@@ -12,35 +12,61 @@ from scipy import sparse
 from recrawl.core.arrays import Flags, Ints, Ints32
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.world.change import sketches_of
-from recrawl.world.contents import Contents, contents_of
-from recrawl.world.every import Every
+from recrawl.history.stored_words import term_counts
+from recrawl.world.change import stored_sketches
 from recrawl.world.notions import Notion, Shingles, Steps, notion_from, spelled
 
 _NOTION, _VERSIONS, _SKETCHES = "notion.txt", "versions.npy", "sketches.npy"  # names of files
 
 
-def known_contents(history: History, every: Every, needed: bool) -> Contents | None:
-    """What the pages said, in the same rounds; None where the words of no page are known, which is an error if `needed`."""
-    try:
-        return contents_of(history, every)
-    except NotEnoughData:
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What pages said at some visits of a history: one entry per visit."""
+
+    text: Ints32  # row of `counts`; -1: its words are not known
+    digest: Ints  # of the visible text; 0: not known
+    counts: sparse.csr_matrix  # [text, term]
+    terms: Ints  # [text]: digest of the words, as in the tables texts and sketches
+
+    def versions(
+        self, notion: Notion, history: History, version: Ints, page: Ints32, is_seen: Flags
+    ) -> tuple[Ints, Wordings]:
+        """Versions by what pages said, and their texts; -1 where a page's words are not known.
+
+        Pages whose words are never known keep their `version`, as a number above all that have words.
+        """
+        said = np.stack([self.text.astype(np.int64), self.digest], axis=1)
+        worded = is_seen & (self.text >= 0)
+        distinct, number = np.unique(said[worded], axis=0, return_inverse=True)
+        is_worded_page = np.zeros(int(page.max(initial=-1)) + 1, np.bool_)
+        is_worded_page[page[worded]] = True
+        result = np.where((version >= 0) & ~is_worded_page[page], version + len(distinct), -1)
+        result[worded] = number.ravel()
+        sketches = stored_sketches(history, self.terms) if isinstance(notion, Shingles) else None
+        return result, Wordings(notion, self.counts, distinct[:, 0], distinct[:, 1], sketches)
+
+
+def said_at(history: History, visit: Ints, needed: bool) -> Said | None:
+    """What pages said at some visits (rows of the timeline); None where no words are known, which is an error if `needed`."""
+    timeline = history.timeline
+    copy = timeline.latest[visit]
+    stored, digest = (
+        np.where(copy >= 0, timeline.rows[name].fill_null(0).to_numpy()[np.maximum(copy, 0)], 0)
+        for name in ("terms", "text")
+    )
+    known = stored != 0
+    if not known.any():
         if needed:
-            raise
+            raise NotEnoughData(
+                "the words of no page are known in this history; import visits with text, terms or html"
+            )
         return None
-
-
-def shown_texts(contents: Contents, page: Ints, first: int) -> Ints32:
-    """Which text each page showed in each cycle [cycle, page]; -1 where it was not seen, or its words are not known.
-
-    Cycle 0 is round `first` with everything before it, as in the world.
-    """
-    seen = contents.seen[:, first:].copy()
-    seen[:, 0] = contents.text[:, first] >= 0
-    text = np.full((seen.shape[1], len(page)), -1, np.int32)
-    row, known = _rows(contents, page)
-    text[:, known] = np.where(seen, contents.text[:, first:], -1)[row].T
-    return text
+    distinct, number = np.unique(stored[known], return_inverse=True)
+    text = np.full(len(visit), -1, np.int32)
+    text[known] = number
+    counts = term_counts(history, distinct)[1]
+    counts.sort_indices()
+    return Said(text=text, digest=digest, counts=counts, terms=distinct)
 
 
 @dataclass(frozen=True)
@@ -86,30 +112,5 @@ class Wordings:
         return cls(notion_from((folder / _NOTION).read_text("utf-8")), counts, text, digest, sketches)
 
 
-def versions_by_words(
-    notion: Notion, history: History, contents: Contents, version: Ints, *, page: Ints, first: int
-) -> tuple[Ints, Wordings]:
-    """Versions [cycle, page] by what pages said, and their texts; -1 before a page's words are known.
-
-    Pages whose words are never known keep their `version`, as a number above all that have words.
-    """
-    said = np.stack([contents.text.ravel().astype(np.int64), contents.digest.ravel()], axis=1)
-    distinct, number = np.unique(said[said[:, 0] >= 0], axis=0, return_inverse=True)
-    numbered = np.full(contents.text.size, -1, np.int64)
-    numbered[said[:, 0] >= 0] = number.ravel()
-    row, known = _rows(contents, page)
-    result = np.where(version >= 0, version + len(distinct), -1)
-    result[:, known] = numbered.reshape(contents.shape)[:, first:][row].T
-    sketches = sketches_of(history, contents) if isinstance(notion, Shingles) else None
-    return result, Wordings(notion, contents.counts, distinct[:, 0], distinct[:, 1], sketches)
-
-
 def _within(version: Ints, n_versions: int) -> Flags:
     return (version >= 0) & (version < n_versions)
-
-
-def _rows(contents: Contents, page: Ints) -> tuple[Ints, Flags]:
-    """The rows in the contents of the pages whose words are known, and which pages these are; contents are ordered by id."""
-    at = np.minimum(np.searchsorted(contents.page, page), len(contents.page) - 1)
-    known = contents.page[at] == page
-    return at[known], known

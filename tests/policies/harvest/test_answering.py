@@ -1,16 +1,18 @@
 import numpy as np
 
 from recrawl.core.arrays import LinkLists
-from recrawl.core.times import moment
+from recrawl.core.times import US_PER_HOUR, moment
 from recrawl.policies.harvest.answering import Answering
 from recrawl.world.pages import Visits
 
 
-def visits(page: np.ndarray, answered: np.ndarray, gone: np.ndarray) -> Visits:
+def visits(page: np.ndarray, answered: np.ndarray, gone: np.ndarray, hours: float) -> Visits:
     n, none = len(page), LinkLists(np.zeros(len(page) + 1, np.int64), np.empty(0, np.int32))
     unknown = np.full(n, -1, np.int8)
+    at = round(hours * US_PER_HOUR)
     return Visits(
-        at=moment(0),
+        at=np.full(n, at),
+        ended_at=moment(at),
         page=page,
         age_hours=np.zeros(n),
         is_first=np.zeros(n, bool),
@@ -24,6 +26,13 @@ def visits(page: np.ndarray, answered: np.ndarray, gone: np.ndarray) -> Visits:
         new=none,
         n_found=0,
     )
+
+
+def observe(
+    answering: Answering, hours: float, page: np.ndarray, answered: np.ndarray, gone: np.ndarray, links: np.ndarray
+) -> None:
+    """All visits at the same time."""
+    answering.observe(visits(page, answered, gone, hours), np.full(len(page), hours), links)
 
 
 class Slow:
@@ -92,7 +101,7 @@ def test_probabilities_agree_with_a_slow_version() -> None:
         answered = chance.random(len(page)) < np.where(page % 3 == 0, 0.3, 0.9)
         gone = ~answered & (chance.random(len(page)) < 0.5)
         n_links = chance.integers(0, 9, len(page))
-        fast.observe(visits(page, answered, gone), now, n_links)
+        observe(fast, now, page, answered, gone, n_links)
         slow.fade(len(page))
         for i, p in enumerate(page):
             slow.observe(p, answered[i], gone[i], now, n_links[i])
@@ -108,7 +117,7 @@ def down(gone: bool, was_up: bool) -> Answering:
     """One page that does not answer at hour 10, and did at hour 0 or did not."""
     answering, page = Answering(np.zeros(1, np.int64)), np.zeros(1, np.int64)
     for hours, answered in ((0.0, was_up), (10.0, False)):
-        answering.observe(visits(page, np.array([answered]), np.array([gone and not answered])), hours, page)
+        observe(answering, hours, page, np.array([answered]), np.array([gone and not answered]), page)
     return answering
 
 
@@ -125,10 +134,10 @@ def test_a_page_that_never_came_back_is_less_likely_to_than_one_that_just_failed
     answering = Answering(np.zeros(2, np.int64))
     both, first = np.arange(2), np.zeros(1, np.int64)
     no = np.zeros(2, bool)
-    answering.observe(visits(both, ~no, no), 0.0, both)
-    answering.observe(visits(first, no[:1], no[:1]), 1.0, first)
-    answering.observe(visits(first, no[:1], no[:1]), 50.0, first)
-    answering.observe(visits(both, no, no), 99.0, both)
+    observe(answering, 0.0, both, ~no, no, both)
+    observe(answering, 1.0, first, no[:1], no[:1], first)
+    observe(answering, 50.0, first, no[:1], no[:1], first)
+    observe(answering, 99.0, both, no, no, both)
     likely = answering.probability(both, 120.0, 24.0)
     assert likely[0] < likely[1]
 
@@ -139,7 +148,7 @@ def test_the_probability_of_an_unvisited_page_is_learnt_from_first_visits_to_oth
         answering = Answering(np.zeros(40, np.int64))
         for cycle in range(30):
             page = np.array([cycle])
-            answering.observe(visits(page, np.array([is_there or not cycle]), np.zeros(1, bool)), 24.0 * cycle, page)
+            observe(answering, 24.0 * cycle, page, np.array([is_there or not cycle]), np.zeros(1, bool), page)
         likely = answering.probability(np.array([39]), 24.0 * 30, 24.0 * 40)[0]
         assert likely > 0.6 if is_there else likely < 0.2
 
@@ -151,7 +160,7 @@ def test_pages_that_appear_long_after_they_were_known_are_not_given_up() -> None
         page = np.append(0, np.arange(day, 41)) if day else np.arange(41)
         answered = page <= day
         page, first = np.unique(page, return_index=True)
-        answering.observe(visits(page, answered[first], np.zeros(len(page), bool)), 24.0 * day, page)
+        observe(answering, 24.0 * day, page, answered[first], np.zeros(len(page), bool), page)
         likely.append(answering.probability(np.array([40]), 24.0 * day + 24, 24.0)[0])
     assert likely[30] > likely[10]
     assert abs(likely[30] - 0.1) < 0.07  # one of ten
@@ -160,12 +169,9 @@ def test_pages_that_appear_long_after_they_were_known_are_not_given_up() -> None
 def test_pages_are_expected_to_begin_as_others_of_their_site_did() -> None:
     answering = Answering(np.array([0, 0, 0, 1, 1, 1]))
     every = np.arange(6)
-    answering.observe(
-        visits(every, np.array([True, False, False, True, False, False]), np.zeros(6, np.bool_)),
-        0.0,
-        np.zeros(6, np.int64),
-    )
-    answering.observe(visits(np.array([1, 4]), np.ones(2, np.bool_), np.zeros(2, np.bool_)), 1.0, np.array([20, 2]))
+    is_there = np.array([True, False, False, True, False, False])
+    observe(answering, 0.0, every, is_there, np.zeros(6, np.bool_), np.zeros(6, np.int64))
+    observe(answering, 1.0, np.array([1, 4]), np.ones(2, np.bool_), np.zeros(2, np.bool_), np.array([20, 2]))
     busy, quiet = answering.first_links(np.array([2, 5]))
     assert busy == (20 + 5 * 8) / 6  # 24 links on 3 pages: the mean of all
     assert quiet == (2 + 5 * 8) / 6

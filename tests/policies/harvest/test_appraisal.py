@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from recrawl.policies.harvest.appraisal import Appraisal, appraise
+from recrawl.policies.harvest.appraisal import Appraisal, appraise, kept_until_next
 from recrawl.policies.harvest.siblings import Neighbours
 from recrawl.policies.harvest.streams import HALF_LIVES, HAZARDS, N_STREAMS, Streams
 
@@ -41,12 +41,13 @@ def appraised(
     n = len(last)
     return appraise(
         np.arange(n),
-        now=NOW,
+        now=np.full(n, NOW),
         last=np.array(last),
         rate=np.full(n, rate),
-        streams=streams,
+        followed=streams.followed,
+        prior=streams.pseudo_links * streams.shares,
         pairs=neighbours(pairs or {}, np.full(n, unshared)),
-        usual_gap=np.full(n, gap),
+        keeps=kept_until_next(NOW, np.array(last), np.full(n, gap), streams, cycle, patience),
         cycle=cycle,
         patience=patience,
     )
@@ -80,12 +81,13 @@ class Random:
     def appraise(self, cycle: float, patience: float) -> Appraisal:
         return appraise(
             self.seen,
-            now=NOW,
+            now=np.full(len(self.seen), NOW),
             last=self.last,
-            rate=self.rate,
-            streams=self.streams,
+            rate=self.rate[self.seen],
+            followed=self.streams.followed,
+            prior=self.streams.pseudo_links * self.streams.shares,
             pairs=neighbours(self.pairs, self.unshared),
-            usual_gap=self.gap,
+            keeps=kept_until_next(NOW, self.last, self.gap, self.streams, cycle, patience),
             cycle=cycle,
             patience=patience,
         )

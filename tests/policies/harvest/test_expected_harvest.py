@@ -92,7 +92,7 @@ def test_the_order_of_pages_does_not_matter() -> None:
         policy.observe(crawler.first.visits)
     for cycle in range(1, world.n_cycles + 1):
         choice = policies[0].choose(crawlers[0].pages, Budget(4), moment(int(world.time[cycle])))
-        first, second = (p.model_.predict(np.arange(N_PAGES), hours_of(world, cycle), 3.0, 9.0) for p in policies)
+        first, second = (p.model_.predict(hours_of(world, cycle), 3.0, 9.0) for p in policies)
         assert np.allclose(first.expected[turned], second.expected)
         assert np.allclose(first.worth.urgency[turned], second.worth.urgency)
         policies[0].observe(crawlers[0].visit(choice.page).visits)
@@ -119,7 +119,7 @@ def test_a_page_whose_sibling_was_just_visited_has_almost_no_stock_if_they_share
     for cycle in range(1, 59):  # one of them, the other, both; at last both and then page 0 three times
         page = [[0, 1], [0], [1], [0, 1, 2]][cycle % 4] if cycle < 56 else [0, 1] if cycle == 56 else [0]
         policy.observe(crawler.visit(np.array(page)).visits)
-    predicted = policy.model_.predict(np.arange(3), hours_of(world, 58) + 0.01, 3.0, 100.0)
+    predicted = policy.model_.predict(hours_of(world, 58) + 0.01, 3.0, 100.0)
     unshown = 2 * 3.0  # two cycles of three links wait on page 1, if no page had shown them
     assert predicted.worth.stock[1] < most
     assert (predicted.worth.stock[1] > 0.6 * unshown) == (not is_shared)
@@ -148,18 +148,19 @@ def test_a_score_is_expected_links_times_urgency_and_safety() -> None:
     policy.observe(crawler.first.visits)
     for cycle in range(1, 20):
         choice = policy.choose(crawler.pages, Budget(N_PAGES), moment(int(world.time[cycle])))
-        model = policy.model_.at(hours_of(world, cycle), crawler.pages.last_visit)
+        model = policy.model_.at(hours_of(world, cycle), crawler.pages.related)
         cycle_hours, age = model.cycle_hours, hours_of(world, cycle) - hours_of(world, 0)
         patience = np.clip(0.6931471805599453 * age, 2 * cycle_hours, 14 * cycle_hours)
-        predicted = model.predict(choice.page, hours_of(world, cycle), cycle_hours, patience)
-        size = model.size
-        most = np.maximum(size, np.ceil(np.nanmean(size)))[choice.page] * predicted.answers  # small pages may grow
-        law = (predicted.answers, model.shape(choice.page), model.dispersion)
-        expected = np.fmin(predicted.expected, most)
+        predicted, picked = model.predict(hours_of(world, cycle), cycle_hours, patience), choice.page
+        size, answers = model.size, predicted.answers[picked]
+        most = np.maximum(size, np.ceil(np.nanmean(size)))[picked] * answers  # small pages may grow
+        law = (answers, model.shape(picked), model.dispersion)
+        expected = np.fmin(predicted.expected[picked], most)
         likely = model.calibration.probability(expected, *law)
-        room = np.maximum(size, np.ceil(np.nanmean(size)))[choice.page]
+        room = np.maximum(size, np.ceil(np.nanmean(size)))[picked]
         assert np.allclose(choice.expected, np.fmin(expected, room * likely))
-        assert np.allclose(choice.score, predicted.expected * predicted.worth.urgency * predicted.worth.safety)
+        score = predicted.expected * predicted.worth.urgency * predicted.worth.safety
+        assert np.allclose(choice.score, score[picked])
         policy.observe(crawler.visit(choice.page).visits)
 
 

@@ -56,7 +56,7 @@ def test_a_page_that_fails_is_expected_to_bring_less_unless_failures_are_left_ou
     shows = [[FAILED if t > N_CYCLES - 9 else row[0], row[1]] for t, row in enumerate(steady(4, 60))]
     for failures in (True, False):
         model, now = watched(shows, [[0, 1]], failures=failures)
-        predicted = model.predict(np.arange(2), now + 1, 2.0, 100.0)
+        predicted = model.predict(now + 1, 2.0, 100.0)
         assert (predicted.answers[0] < 0.5) == failures
         assert np.array_equal(predicted.raw, predicted.worth.stock * predicted.answers)
 
@@ -106,5 +106,8 @@ def test_the_past_of_a_page_that_is_hardly_ever_visited_counts_no_longer_than_th
     model, _ = watched(steady(4, 60), [[0, 1]])  # two pages, cycles of an hour
     often, seldom = 100.0, 10_000.0
     assert np.allclose(model._half_life(np.array([often, seldom])), 24 * 60)  # sixty days are longer
-    model.n_pages, model._n_visits = 1_000, [1, 1, 1, 5]  # a cycle in which more are visited does not change it much
+    model.site, model._n_visits = (
+        np.zeros(1_000, np.int64),
+        [1, 1, 1, 5],
+    )  # a cycle in which more are visited does not change it much
     assert np.allclose(model._half_life(np.array([often, seldom])), [30 * often, 30 * 500.0])

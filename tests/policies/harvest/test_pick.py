@@ -10,6 +10,11 @@ from recrawl.policies.picking import Caps
 NOW = 500.0
 
 
+def of(streams: Streams) -> dict[str, np.ndarray]:
+    """What is known of the streams of all pages."""
+    return {"followed": streams.followed, "prior": streams.pseudo_links * streams.shares}
+
+
 class Random:
     """Pages to pick from, with siblings, caps and barred pages."""
 
@@ -63,7 +68,7 @@ class Random:
             ),
             now=NOW,
             last=self.last,
-            streams=self.streams,
+            **of(self.streams),
             pairs=pairs,
         )
 
@@ -123,7 +128,7 @@ def test_a_page_whose_links_were_all_taken_comes_last() -> None:
         caps=no_caps(3),
         now=NOW,
         last=last,
-        streams=Streams(3),
+        **of(Streams(3)),
         pairs=pairs,
     )
     assert chosen.tolist() == [0, 2]
@@ -146,7 +151,7 @@ def test_pages_that_are_worth_the_same_are_picked_in_their_order() -> None:
         caps=no_caps(5),
         now=NOW,
         last=last,
-        streams=Streams(5),
+        **of(Streams(5)),
         pairs=none,
     )
     assert chosen.tolist() == [4, 1, 3, 0, 2]

@@ -5,6 +5,7 @@ from collections import defaultdict
 import numpy as np
 
 from recrawl.core.arrays import LinkLists
+from recrawl.core.hashtable import STRIDE
 from recrawl.policies.harvest import siblings as siblings_module
 from recrawl.policies.harvest.siblings import MOST_PAIRS, PAST, Neighbours, Siblings
 from recrawl.policies.harvest.sightings import Sightings
@@ -64,20 +65,20 @@ def test_what_arrived_and_which_pages_share_it_agree_with_dictionaries() -> None
     n_shared = 0
     for hours, page, answered, shown in random_visits(0):
         since = np.array([slow.last.get(int(p), np.inf) for p in page])
-        arrivals = sightings.arrivals(page, answered, since, lists(shown), hours)
+        arrivals = sightings.arrivals(page, answered, since, lists(shown), np.full(len(page), hours))
         seen = {int(p): shown[i] for i, p in enumerate(page) if answered[i]}
         slow_arrivals, slow_shared = slow.visit(seen, hours)
         assert [set(arrivals[i].tolist()) for i in range(len(page))] == [slow_arrivals.get(int(p), set()) for p in page]
         keys, times = sightings.shared(page, arrivals, np.ones(len(page)), SITE)
-        shared = {divmod(int(key), N): float(n) for key, n in zip(keys, times, strict=True)}
+        shared = {divmod(int(key), STRIDE): float(n) for key, n in zip(keys, times, strict=True)}
         assert shared == slow_shared
         assert (np.diff(keys) > 0).all()
         weight = np.where(page % 3 == 0, 0.0, 0.1 * page)  # visits that do not count, and those that count for more
         of = dict(zip(page.tolist(), weight.tolist(), strict=True))
         keys, sums = sightings.shared(page, arrivals, weight, SITE)
         weighed = {pair: n * of[pair[0]] for pair, n in slow_shared.items() if of[pair[0]]}
-        assert {divmod(int(key), N) for key in keys} == weighed.keys()
-        assert np.allclose(sums, [weighed[divmod(int(key), N)] for key in keys])
+        assert {divmod(int(key), STRIDE) for key in keys} == weighed.keys()
+        assert np.allclose(sums, [weighed[divmod(int(key), STRIDE)] for key in keys])
         unshared = [
             sum(
                 all(q == p or SITE[q] != SITE[p] for q in slow.showers[x][-MOST_PAIRS:])
@@ -91,34 +92,35 @@ def test_what_arrived_and_which_pages_share_it_agree_with_dictionaries() -> None
     assert n_shared > 50
     assert len(sightings.first) > 1024
     assert len(sightings._before) > 1024
-    assert all(sightings.times[sightings.first[link]] == hours for link, hours in slow.first.items())
+    assert all(sightings.began + sightings.first[link] / 3600 == hours for link, hours in slow.first.items())
 
 
 def test_what_the_first_crawl_showed_is_not_new() -> None:
     sightings = Sightings()
-    sightings.all_known(lists([{1, 2}, {2, 5_000}]), 10.0)
+    sightings.all_known(lists([{1, 2}, {2, 5_000}]), np.full(2, 10.0))
     both, yes = np.arange(2), np.ones(2, bool)
-    arrivals = sightings.arrivals(both, yes, np.array([10.0, np.inf]), lists([{1, 2, 3}, {3, 4, 5_000}]), 11.0)
+    shown, last = lists([{1, 2, 3}, {3, 4, 5_000}]), np.array([10.0, np.inf])
+    arrivals = sightings.arrivals(both, yes, last, shown, np.full(2, 11.0))
     assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3], [3, 4]]
-    arrivals = sightings.arrivals(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), 12.0)
+    arrivals = sightings.arrivals(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), np.full(2, 12.0))
     assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3, 4], []]
 
 
 def test_only_the_latest_showers_of_a_link_are_named_the_first_pages_first() -> None:
     sightings, n = Sightings(), MOST_PAIRS + 10
     page = np.arange(n)
-    arrivals = sightings.arrivals(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), 1.0)
+    arrivals = sightings.arrivals(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), np.ones(n))
     keys, times = sightings.shared(page, arrivals, np.ones(n), np.zeros(n, np.int64))
-    first, other = np.divmod(keys, n)
+    first, other = np.divmod(keys, STRIDE)
     assert len(keys) > 1024  # the table has grown
     assert (times == 1).all()
     assert set(other.tolist()) == set(range(MOST_PAIRS))
     assert np.bincount(first).tolist() == [MOST_PAIRS - 1] * MOST_PAIRS + [MOST_PAIRS] * 10
 
 
-def summed(n_pages: int, page, other, links) -> tuple[np.ndarray, np.ndarray]:
+def summed(page, other, links) -> tuple[np.ndarray, np.ndarray]:
     """The key of every pair once, and its links."""
-    keys, place = np.unique(page * n_pages + other, return_inverse=True)
+    keys, place = np.unique(page * STRIDE + other, return_inverse=True)
     return keys, np.bincount(place, links)
 
 
@@ -174,7 +176,7 @@ def test_hits_and_trials_agree_with_dictionaries() -> None:
         }
         repeated = np.array([pair for pair, n in shared.items() for _ in range(n)], np.int64).reshape(-1, 2)
         weight = dict(zip(page.tolist(), np.minimum(1.0, 4.0 / np.maximum(n_arrived, 1)), strict=True))
-        keys, links = summed(N, repeated[:, 0], repeated[:, 1], np.array([weight[p] for p in repeated[:, 0].tolist()]))
+        keys, links = summed(repeated[:, 0], repeated[:, 1], np.array([weight[p] for p in repeated[:, 0].tolist()]))
         siblings.add_new(keys)
         place, other, at = siblings.of_visits(page, n_arrived)
         visible = np.array([visible_share(p, q) for p, q in zip(page[place].tolist(), other.tolist(), strict=True)])
@@ -205,7 +207,7 @@ def test_neighbours_reversed_are_the_transpose_also_after_the_table_has_grown() 
     seen: set[tuple[int, int]] = set()
     for _ in range(30):
         page, other = chance.integers(0, n, (2, 100))
-        keys, links = summed(n, page, other, chance.random(100))
+        keys, links = summed(page, other, chance.random(100))
         siblings.add_new(keys)
         siblings.hit(keys, links)
         seen |= set(zip(page.tolist(), other.tolist(), strict=True))
@@ -224,7 +226,7 @@ def test_a_share_worked_out_by_hand() -> None:
     page, first, other = np.array([0]), np.zeros(4, np.int64), np.ones(4, np.int64)
     none = np.empty(0, np.int64)
     siblings.learn(page, np.array([6]), none, none, np.empty(0), np.ones(1))  # six that no page shared
-    keys, links = summed(3, first, other, np.ones(4))
+    keys, links = summed(first, other, np.ones(4))
     siblings.add_new(keys)
     place, _, at = siblings.of_visits(page, np.array([8]))
     siblings.learn(page, np.array([8]), at, place, np.array([0.75]), np.ones(1))
@@ -236,9 +238,10 @@ def test_a_share_worked_out_by_hand() -> None:
 
 def test_pairs_that_are_known_take_no_more_room() -> None:
     siblings = Siblings(np.zeros(30, np.int64))
-    keys = np.arange(500)
+    pair = np.arange(500)
+    keys = pair // 30 * STRIDE + pair % 30
     siblings.add_new(keys)
-    siblings.hit(keys, keys / 100)
+    siblings.hit(keys, pair / 100)
     before = dense(siblings.neighbours(np.zeros(30)), 30)
     siblings.add_new(keys[:200])
     assert len(siblings.keys) == 1024
@@ -249,11 +252,12 @@ def test_only_the_strongest_pairs_of_each_page_stay_however_many_are_added_betwe
     monkeypatch.setattr(siblings_module, "MOST_PAIRS", 10)
     n = 100
     siblings, chance = Siblings(np.zeros(n, np.int64)), np.random.default_rng(0)
-    strong = np.arange(n) * n + (np.arange(n) + 1) % n  # each page with the one after it
+    strong = np.arange(n) * STRIDE + (np.arange(n) + 1) % n  # each page with the one after it
     siblings.add_new(strong)
     siblings.hit(strong, np.full(n, 50.0))
     for _ in range(40):
-        keys = np.unique(chance.integers(0, n * n, 500))
+        pair = np.unique(chance.integers(0, n * n, 500))
+        keys = pair // n * STRIDE + pair % n
         siblings.add_new(keys)
         siblings.hit(keys, np.full(len(keys), 0.1))
         assert siblings.size <= 2 * 10 * n + 500

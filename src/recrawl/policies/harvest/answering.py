@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.growing import grown
+from recrawl.core.times import US_PER_HOUR, microseconds
 from recrawl.world.pages import Visits
 
 #: States of a page: it answered at its last visit; it never did; it is gone (404 or 410); it answered before, but failed.
@@ -18,7 +20,7 @@ class Answering:
 
     A page that did not answer comes back at a rate, so the probability grows with the time since its last visit. The rate is
     that of all pages in the same state that have been away as long: some collections are full of dead addresses, in others
-    pages are known long before they appear. A page that was never visited has been away since the crawl began. A page that answered
+    pages are known long before they appear. A page that was never visited has been away since it became known. A page that answered
     last time answers as often as it, and all others, did after an answer.
 
     pseudo_pages: pages like all others, beside those of the site, for the links of pages that answer for the first time.
@@ -36,21 +38,38 @@ class Answering:
         self.all_waited, self.all_back = np.zeros((4, len(AGES))), np.zeros((4, len(AGES)))  # by state and age
         # New links of pages that answered for the first time, and such pages, by site.
         self.n_links, self.n_first = np.zeros(n_pages), np.zeros(n_pages)
-        self.begun_at = np.nan
+        # The same for all pages together.
+        self.sum_visits = self.sum_answered = self.sum_links = self.sum_first = 0.0
+        self.known_at = np.full(n_pages, np.nan)  # since when each page is known; NaN: since the crawl began
+        self.begun_at = self.latest_at = np.nan  # the first visits and the last ones
 
-    def observe(self, visits: Visits, hours: float, links: Ints) -> None:
-        """Add the visits of a cycle; `links` of each are new, every link counted once."""
+    def extend(self, site: Ints) -> None:
+        """More pages are known; `site` is that of all pages."""
+        self.site, n = site, len(site)
+        self.state = grown(self.state, n, NOT_YET)
+        self.visited_at = grown(self.visited_at, n, np.nan)
+        self.known_at = grown(self.known_at, n, self.latest_at)
+        for name in ("waited", "n_visits", "n_answered", "n_links", "n_first"):
+            setattr(self, name, grown(getattr(self, name), n))
+
+    def observe(self, visits: Visits, hours: Floats, links: Ints) -> None:
+        """Add visits, made at these hours; `links` of each are new, every link counted once."""
         is_begun = not np.isnan(self.begun_at)
-        self.begun_at = self.begun_at if is_begun else hours
+        ended = microseconds(visits.ended_at) / US_PER_HOUR
+        self.begun_at, self.latest_at = self.begun_at if is_begun else ended, ended
         page, state = visits.page, self.state[visits.page].astype(np.int64)
         since = self._since(page, hours)
         self._learn_returns(page, state, since, visits.answered, 0.5 ** (len(page) / (SWEEPS * len(self.site))))
         was_up = state == UP
         self.n_visits[page] += was_up
         self.n_answered[page] += was_up & visits.answered
+        self.sum_visits += float(was_up.sum())
+        self.sum_answered += float((was_up & visits.answered).sum())
         began = visits.answered & (state == NOT_YET) & is_begun  # in the first crawl everything is new
         np.add.at(self.n_links, self.site[page[began]], links[began])
         np.add.at(self.n_first, self.site[page[began]], 1.0)
+        self.sum_links += float(links[began].sum())
+        self.sum_first += float(began.sum())
         self.waited[page] = np.where(visits.answered, 0.0, self.waited[page] + np.where(was_up, 0.0, since))
         down = np.where(state == NOT_YET, NOT_YET, np.where(visits.gone, GONE, FAILING))
         self.state[page] = np.where(visits.answered, UP, down)
@@ -68,24 +87,25 @@ class Answering:
 
     def first_links(self, page: Ints) -> Floats:
         """New links on each page if it answers for the first time: as on its site so far, shrunk towards the mean of all."""
-        mean = (self.n_links.sum() + 2.0) / (self.n_first.sum() + 1.0)
+        mean = (self.sum_links + 2.0) / (self.sum_first + 1.0)
         site = self.site[page]
         links: Floats = (self.n_links[site] + self.pseudo_pages * mean) / (self.n_first[site] + self.pseudo_pages)
         return links
 
-    def probability(self, page: Ints, hours: float, sweep_hours: float) -> Floats:
+    def probability(self, page: Ints, hours: Floats | float, sweep_hours: float) -> Floats:
         """The probability that each page answers now; `sweep_hours`: the time in which all pages could be visited once."""
         state, since = self.state[page].astype(np.int64), self._since(page, hours)
-        whole = (self.n_answered.sum() + 5.0) / (self.n_visits.sum() + 5.5)
+        whole = (self.sum_answered + 5.0) / (self.sum_visits + 5.5)
         up = (self.n_answered[page] + whole) / (self.n_visits[page] + 1.0)
         of_state = (self.all_back.sum(axis=1) + 0.5) / (self.all_waited.sum(axis=1) + 0.5 * sweep_hours)
         rate = (self.all_back + self.pseudo_back) / (self.all_waited + (self.pseudo_back / of_state)[:, None])
         due: Floats = _due(rate, state, self.waited[page] + since) - _due(rate, state, self.waited[page])
         return np.where(state == UP, up, -np.expm1(-due))
 
-    def _since(self, page: Ints, hours: float) -> Floats:
-        """Hours since the last visit to each page, or since the crawl began."""
-        visited_at = np.where(np.isnan(self.visited_at[page]), self.begun_at, self.visited_at[page])
+    def _since(self, page: Ints, hours: Floats | float) -> Floats:
+        """Hours since the last visit to each page, or since it became known."""
+        known_at = np.where(np.isnan(self.known_at[page]), self.begun_at, self.known_at[page])
+        visited_at = np.where(np.isnan(self.visited_at[page]), known_at, self.visited_at[page])
         return np.maximum(np.nan_to_num(hours - visited_at), 0.0)
 
 

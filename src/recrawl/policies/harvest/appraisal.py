@@ -28,16 +28,19 @@ class Appraisal:
 def appraise(
     page: Ints,
     *,
-    now: float,
+    now: Floats,
     last: Floats,
     rate: Floats,
-    streams: Streams,
+    followed: Floats,
+    prior: Floats,
     pairs: Neighbours,
-    usual_gap: Floats,
+    keeps: Floats,
     cycle: float,
     patience: float,
 ) -> Appraisal:
-    """Appraise pages that were seen before. Times are clock hours; `last`, `rate` and `usual_gap` have one entry for every page.
+    """Appraise pages that were seen before. Times are clock hours; `now` and `rate` have one entry for each of them.
+
+    `last`, `keeps` (see `kept_until_next`), `followed` and `pairs` have one for every page that a pair may name.
 
     stock: G = λ ∫ S(now - s) [o_p + (1 - o_p) ∏ (1 - b_pq)] ds from the last visit until now, with S(t) = Σ w_j e^(-δ_j t) the
     links' survival by streams, o_p the share of links that are on p only, and the product over the siblings q visited after s,
@@ -48,22 +51,31 @@ def appraise(
     leave.
 
     safety: o_p + (1 - o_p) ∏ (1 - b_pq · S_q(usual gap of q)): a sibling that shows a link and keeps it until its next visit saves
-    it. Siblings that are overdue (`OVERDUE` usual gaps and a cycle) do not count: else each would wait for the others, all of them
-    for ever.
+    it.
     """
     stock, urgency, safety, unshared = (np.zeros(len(page)) for _ in range(4))
-    keeps = np.empty(len(last))
-    prior = streams.pseudo_links * streams.shares
     decay = np.log(2.0) / patience
+    of_pairs = (pairs.start, pairs.other, pairs.if_shared, pairs.unshared)
+    known = (page, now, last, rate, followed, prior, HAZARDS, *of_pairs, keeps)
+    result = (stock, urgency, safety, unshared)
+    over_ranges(len(page), lambda low, high: _appraise(low, high, known, cycle, decay, result))
+    return Appraisal(stock=stock, urgency=urgency, safety=safety, unshared=unshared)
+
+
+def kept_until_next(
+    now: float, last: Floats, usual_gap: Floats, streams: Streams, cycle: float, patience: float
+) -> Floats:
+    """The share of each page's links that its next visit will still find; 0 for pages that are overdue.
+
+    Siblings that are overdue (`OVERDUE` usual gaps and a cycle) must not count: else each would wait for the others, for ever.
+    """
+    keeps = np.empty(len(last))
+    prior, decay = streams.pseudo_links * streams.shares, np.log(2.0) / patience
     over_ranges(
         len(last), lambda low, high: _keeps(low, high, streams.followed, prior, HAZARDS, decay, usual_gap, keeps)
     )
     keeps[~(now - last <= OVERDUE * usual_gap + cycle)] = 0.0
-    of_pairs = (pairs.start, pairs.other, pairs.if_shared, pairs.unshared)
-    known = (page, now, last, rate, streams.followed, prior, HAZARDS, *of_pairs, keeps)
-    result = (stock, urgency, safety, unshared)
-    over_ranges(len(page), lambda low, high: _appraise(low, high, known, cycle, decay, result))
-    return Appraisal(stock=stock, urgency=urgency, safety=safety, unshared=unshared)
+    return keeps
 
 
 @njit(cache=True, nogil=True)
@@ -85,7 +97,7 @@ def _appraise(low, high, known, cycle, decay, result):  # type: ignore[no-untype
     decayed = hazards + decay
     for i in range(low, high):
         p = page[i]
-        waited = max(now - last[p], 1e-6)
+        waited = max(now[i] - last[p], 1e-6)
         weigh(followed[p], prior, weights)
         gained, gained_later = seen_one(weights, decayed, waited), seen_one(weights, decayed, waited + cycle)
         index = (gained - waited / cycle * (gained_later - gained)) / gained
@@ -98,13 +110,13 @@ def _appraise(low, high, known, cycle, decay, result):  # type: ignore[no-untype
         safety[i] = own + (1.0 - own) * saved_by_none
         whole = seen_one(weights, hazards, waited)
         if n_later == 0:
-            stock[i], unshared[i] = rate[p] * whole, own
+            stock[i], unshared[i] = rate[i] * whole, own
             continue
         ago, kept = np.empty(n_later), np.empty(n_later)
         n = 0
         for at in range(start[p], start[p + 1]):
             if last[other[at]] > last[p]:
-                ago[n], kept[n] = min(max(now - last[other[at]], 0.0), waited), 1.0 - if_shared[at]
+                ago[n], kept[n] = min(max(now[i] - last[other[at]], 0.0), waited), 1.0 - if_shared[at]
                 n += 1
         # From now backwards: links newer than the latest visit to a sibling are on none of them, older ones may be on that one.
         before, remaining, unseen = 0.0, 1.0, 0.0
@@ -114,4 +126,4 @@ def _appraise(low, high, known, cycle, decay, result):  # type: ignore[no-untype
             before = until
             remaining *= kept[at]
         unseen = own * whole + (1.0 - own) * (unseen + remaining * (whole - before))
-        stock[i], unshared[i] = rate[p] * unseen, own * whole / unseen
+        stock[i], unshared[i] = rate[i] * unseen, own * whole / unseen

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
+from recrawl.core.growing import grown
 
 
 class Cohorts:
@@ -24,6 +25,11 @@ class Cohorts:
         self.gap = np.zeros(n_pages)  # clock hours in which they arrived
         self._links: Ints32 = np.empty(1024, np.int32)
         self._end = 0
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        for name in ("start", "size", "gap"):
+            setattr(self, name, grown(getattr(self, name), n_pages))
 
     def held(self, page: Ints) -> tuple[Ints32, Ints, Ints]:
         """All links, and where the lists of some pages begin and how long they are."""

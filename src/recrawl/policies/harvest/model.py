@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints, LinkLists
-from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
+from recrawl.core.growing import grown
+from recrawl.core.times import US_PER_HOUR, microseconds
 from recrawl.policies.harvest.answering import Answering
-from recrawl.policies.harvest.appraisal import Appraisal, appraise
+from recrawl.policies.harvest.appraisal import Appraisal, appraise, kept_until_next
 from recrawl.policies.harvest.cohorts import Cohorts
 from recrawl.policies.harvest.interval import Calibration
 from recrawl.policies.harvest.parts import Parts
@@ -24,12 +26,15 @@ from recrawl.policies.harvest.streams import Streams
 from recrawl.policies.harvest.unshared import UnsharedLinks, share_if_shared
 from recrawl.world.pages import Pages, Visits
 
+if TYPE_CHECKING:
+    from recrawl.world.related import Related
+
 USUAL = 0.3  #: weight of the newest gap in a page's usual one
-REFIT = 1.1  #: what all pages share is learnt again when the number of cycles has grown by this factor
-SETTLED = 3  #: cycles before predictions are judged: the first ones rest on next to nothing
+REFIT = 1.1  #: what all pages share is learnt again when the number of visits has grown by this factor
+SETTLED = 3  #: batches before predictions are judged: the first ones rest on next to nothing
 FEW = 3  #: answers of a page before its counts show how links arrive in batches
 EVERY = slice(None)
-RECENT = 50  #: cycles that show how long one usually is
+RECENT = 50  #: batches that show how long one usually is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +46,19 @@ class HarvestPrediction:
     raw: Floats  # links, by the model alone
     expected: Floats  # links, corrected by how right the model was so far
     is_unseen: Flags  # it never answered
-    rate: Floats  # links per hour; one entry for every page there is, 0 for those not predicted
+    rate: Floats  # links per hour
     pairs: Neighbours  # that were taken into account
 
 
 class StockModel:
     """Everything that was learnt about a collection's unseen links."""
 
+    not_kept: ClassVar[tuple[str, ...]] = ("_with_related",)
+
     def __init__(self, pages: Pages, parts: Parts) -> None:
         n = len(pages)
-        self.parts, self.n_pages, self.site = parts, n, pages.site
+        self.parts, self.site = parts, pages.site
         self.groups = (pages.site, *(pages.url_groups if parts.folders else ()))
-        self.related = pages.related if parts.related else None
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
         self.sightings, self.siblings, self.cohorts = Sightings(), Siblings(pages.site), Cohorts(n)
         self.unshared = UnsharedLinks(n) if parts.alone else UnsharedLinks(n, share=0.0)
@@ -65,8 +71,29 @@ class StockModel:
         self.began = np.inf  # hours since 1970 of the first visits
         self._squares, self._n_squares = 50.0, 10.0  # of the counts' deviations: a dispersion of 5 to begin with
         self._times: list[float] = []
-        self._n_visits: list[int] = []  # of recent cycles
-        self.n_cycles, self._next_fit = 0, 1  # cycles so far, and after how many all is learnt again
+        self._n_visits: list[int] = []  # of recent batches
+        self.n_cycles = 0  # batches so far
+        self.n_visits, self._next_fit = 0, 1  # visits so far, and after how many all is learnt again
+        self._fitted: _Fitted | None = None  # what the prior was last learnt from
+        self._with_related: tuple[_Fitted, Related, Prior] | None = None
+
+    def extend(self, pages: Pages) -> None:
+        """More pages are known."""
+        n = len(pages)
+        self.site = pages.site
+        self.groups = (pages.site, *(pages.url_groups if self.parts.folders else ()))
+        for part in (self.streams, self.prior, self.cohorts, self.unshared):
+            part.extend_to(n)
+        self.siblings.extend(pages.site)
+        self.answering.extend(pages.site)
+        self.n_answers = grown(self.n_answers, n)
+        for name in ("seen_at", "gap", "size"):
+            setattr(self, name, grown(getattr(self, name), n, np.nan))
+
+    @property
+    def n_pages(self) -> int:
+        """How many pages there are."""
+        return len(self.site)
 
     # -- what is expected ----------------------------------------------------------------------------------------------
 
@@ -100,49 +127,74 @@ class StockModel:
     def pairs(self, is_reversed: bool = False) -> Neighbours:
         """Siblings that show the same links; none where that part is left out."""
         if not self.parts.overlap or (is_reversed and not self.parts.discount):
-            none = np.empty(0)
-            return Neighbours(
-                start=np.zeros(self.n_pages + 1, np.int64),
-                other=none.astype(np.int64),
-                share=none,
-                if_shared=none,
-                unshared=self.unshared.share(),
-            )
+            return replace(_no_pairs(self.n_pages), unshared=self.unshared.share())
         return self.siblings.neighbours(self.unshared.share(), is_reversed)
 
-    def predict(self, page: Ints, hours: float, sweep: float, patience: float) -> HarvestPrediction:
-        """What a visit to each of these pages would bring now.
+    def clock_at(self, hours: Floats | float) -> Floats:
+        """The rhythm's clock at some times; NaN where the time is."""
+        return self.rhythm.at(hours) if self.parts.rhythm else np.asarray(hours)
+
+    def predict(self, hours: float, sweep: float, patience: float) -> HarvestPrediction:
+        """What a visit to each page would bring now.
 
         sweep: hours in which all pages can be visited once; patience: hours after which a link is worth half.
         """
+        page, pairs = np.arange(self.n_pages), self.pairs()
         now, last = self.clock(hours)
-        is_unseen = np.isnan(last[page])
-        seen = page[~is_unseen]
         gap = np.where(np.isnan(self.gap), sweep, self.gap)
-        cycle = now - self.clock(hours - self.cycle_hours)[0]
+        cycle = max(now - self.clock(hours - self.cycle_hours)[0], 1e-6)
         last = np.where(np.isnan(last), -np.inf, last)
-        rate, pairs = np.zeros(self.n_pages), self.pairs()
-        rate[page] = self.rate(page)
-        of_seen = appraise(
-            seen,
-            now=now,
+        keeps = kept_until_next(now, last, gap, self.streams, cycle, patience)
+        here = _Here(
+            page=page,
+            hours=np.full(len(page), hours),
+            now=np.full(len(page), now),
             last=last,
-            rate=rate,
-            streams=self.streams,
+            followed=self.streams.followed,
             pairs=pairs,
-            usual_gap=gap,
-            cycle=max(cycle, 1e-6),
-            patience=patience,
         )
+        return self._predicted(here, keeps, cycle, sweep, patience)
+
+    def _predict_visits(self, visits: Visits, hours: Floats) -> tuple[HarvestPrediction, _Here]:
+        """What these visits were to bring, each at its own time; looks at no other pages than theirs and their siblings."""
+        sweep, page = self._sweep(len(visits)), visits.page
+        pairs, universe = self._pairs_of(page)
+        last = self.clock_at(self.seen_at[universe])
+        last = np.where(np.isnan(last), -np.inf, last)
+        now = self.clock_at(hours)
+        cycle = max(
+            float(np.max(now, initial=0.0) - self.clock_at(float(np.max(hours, initial=0.0)) - self.cycle_hours)), 1e-6
+        )
+        here = _Here(page=page, hours=hours, now=now, last=last, followed=self.streams.followed[page], pairs=pairs)
+        return self._predicted(here, np.zeros(len(universe)), cycle, sweep, sweep), here
+
+    def _predicted(self, here: _Here, keeps: Floats, cycle: float, sweep: float, patience: float) -> HarvestPrediction:
+        """The prediction for some pages."""
+        page = here.page
+        is_unseen = np.isneginf(here.last[: len(page)])
+        rate, prior = self.rate(page), self.streams.pseudo_links * self.streams.shares
         worth = Appraisal(
             stock=self.answering.first_links(page),
-            urgency=self._urgency_of_unseen(page, hours, patience),
+            urgency=self._urgency_of_unseen(page, here.hours, patience),
             safety=np.ones(len(page)),
             unshared=np.ones(len(page)),
         )
+        seen = np.flatnonzero(~is_unseen)
+        of_seen = appraise(
+            seen,
+            now=here.now[seen],
+            last=here.last,
+            rate=rate[seen],
+            followed=here.followed,
+            prior=prior,
+            pairs=here.pairs,
+            keeps=keeps,
+            cycle=cycle,
+            patience=patience,
+        )
         for name in ("stock", "urgency", "safety", "unshared"):
-            getattr(worth, name)[~is_unseen] = getattr(of_seen, name)
-        answers = self.answering.probability(page, hours, sweep)
+            getattr(worth, name)[seen] = getattr(of_seen, name)
+        answers = self.answering.probability(page, here.hours, sweep)
         if not self.parts.failures:
             answers = np.where(is_unseen, answers, 1.0)
         raw = worth.stock * answers
@@ -153,23 +205,51 @@ class StockModel:
             expected=self.calibration.expected(raw, is_unseen),
             is_unseen=is_unseen,
             rate=rate,
-            pairs=pairs,
+            pairs=here.pairs,
         )
 
-    def at(self, hours: float, last_visit: Ints) -> StockModel:
-        """The model at a moment, with pages last visited when they really were rather than at the end of that cycle.
+    def _pairs_of(self, page: Ints) -> tuple[Neighbours, Ints]:
+        """The pairs of some pages, and the pages that they name: these pages first. Pairs name pages by their places there."""
+        unshared = self.unshared.share(page)
+        if not self.parts.overlap:
+            return replace(_no_pairs(len(page)), unshared=unshared), page
+        of_visit, sibling, at = self.siblings.of_visits(page, np.ones(len(page), np.int64))
+        others = np.setdiff1d(sibling, page)
+        place = np.minimum(np.searchsorted(page, sibling), len(page) - 1)
+        is_own = page[place] == sibling if len(page) else place < 0
+        other = np.where(is_own, place, len(page) + np.searchsorted(others, sibling))
+        share = self.siblings.shares(at)
+        pairs = Neighbours(
+            start=np.append(0, np.cumsum(np.bincount(of_visit, minlength=len(page)))),
+            other=other,
+            share=share,
+            if_shared=share_if_shared(share, unshared[of_visit]),
+            unshared=unshared,
+        )
+        return pairs, np.concatenate([page, others])
 
-        A copy that shares what does not change, so that asking changes nothing.
+    def at(self, hours: float, related: Related | None) -> StockModel:
+        """The model at a moment; a copy that shares what does not change, so that asking changes nothing.
+
+        related: pages with similar text, if known. They count for what is expected, not for what is learnt, since pages are
+        related by what they say now.
         """
         model = copy.copy(self)
-        if len(self._times) == 1:
+        if len(self._times) == 1 or (related is not None and self.parts.related):
             model.prior = copy.deepcopy(self.prior)
-            model.expect_cycle(hours)
-        visited = np.where(last_visit == NEVER, np.inf, last_visit / US_PER_HOUR)
-        model.answering = copy.copy(self.answering)
-        model.seen_at = np.minimum(self.seen_at, visited)  # NaN stays: never seen
-        model.answering.visited_at = np.minimum(self.answering.visited_at, visited)
+            if len(self._times) == 1:
+                model.expect_cycle(hours)
+            if related is not None and self.parts.related and self._fitted is not None:
+                model.prior = self._related_prior(self._fitted, related)
         return model
+
+    def _related_prior(self, fitted: _Fitted, related: Related) -> Prior:
+        """The prior with related pages, worked out once for each that was learnt."""
+        cached = self._with_related
+        if cached is None or cached[0] is not fitted or cached[1] is not related:
+            cached = self._with_related = fitted, related, copy.deepcopy(self.prior)
+            self._refit(cached[2], fitted, related)
+        return cached[2]
 
     def expect_cycle(self, hours: float) -> None:
         """After one crawl all that is known of a cycle's length is that it has lasted until now."""
@@ -178,7 +258,7 @@ class StockModel:
             self.cycle_hours = has_lasted
             self._refit_prior()
 
-    def _urgency_of_unseen(self, page: Ints, hours: float, patience: float) -> Floats:
+    def _urgency_of_unseen(self, page: Ints, hours: Floats, patience: float) -> Floats:
         """A page that never answered loses nothing by waiting, but links found late are worth less."""
         waited = hours - self.answering.visited_at[page]
         decay = np.log(2.0) / patience
@@ -190,12 +270,12 @@ class StockModel:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def observe(self, visits: Visits) -> None:
-        """Learn from the visits of a cycle."""
+        """Learn from a batch of visits, each with its own time."""
         if not self.n_pages:
             return
-        hours = microseconds(visits.at) / US_PER_HOUR
-        self.expect_cycle(hours)
-        self._times, self.began = [*self._times[-RECENT:], hours], min(self.began, hours)
+        ended, hours = microseconds(visits.ended_at) / US_PER_HOUR, visits.at / US_PER_HOUR
+        self.expect_cycle(ended)
+        self._times, self.began = [*self._times[-RECENT:], ended], min(self.began, ended)
         self._n_visits = [*self._n_visits[-RECENT:], len(visits)]
         brought = self._judge(visits, hours) if self.n_cycles else np.zeros(len(visits), np.int64)
         if self.n_cycles == 0:
@@ -203,59 +283,58 @@ class StockModel:
         self._learn(visits, hours)
         self.answering.observe(visits, hours, brought)
         page = visits.page[visits.answered]
-        self.seen_at[page] = hours
+        self.seen_at[page] = hours[visits.answered]
         self.n_answers[page] += 1
         self.size[page] = visits.shown.sizes[visits.answered]
         self.n_cycles += 1
-        if self.n_cycles >= self._next_fit:
+        self.n_visits += len(visits)
+        if self.n_visits >= self._next_fit or self.n_cycles <= SETTLED:
             self.refit()
 
-    def _judge(self, visits: Visits, hours: float) -> Ints:
+    def _judge(self, visits: Visits, hours: Floats) -> Ints:
         """Compare the prediction for the visits with what they brought: new links of each, every link counted once."""
-        if self.n_cycles < SETTLED:
+        n = len(visits)
+        if self.n_cycles < SETTLED or not n:
             return credited(visits.page, visits)
-        sweep = self._sweep(len(visits))
-        predicted = self.predict(visits.page, hours, sweep, sweep)
-        raw, unshared, may = np.zeros(self.n_pages), np.ones(self.n_pages), np.zeros(self.n_pages, np.bool_)
-        raw[visits.page], unshared[visits.page], may[visits.page] = predicted.raw, predicted.worth.unshared, True
-        now, last = self.clock(hours)
+        predicted, here = self._predict_visits(visits, hours)
         order, factor, _ = pick(
-            score=raw,
-            unshared=unshared,
+            score=predicted.raw,
+            unshared=predicted.worth.unshared,
             first=np.empty(0, np.int64),
-            may=may,
-            k=len(visits),
-            caps=no_caps(self.n_pages),
-            now=now,
-            last=last,
-            streams=self.streams,
-            pairs=self.pairs(is_reversed=True),
+            may=np.ones(n, np.bool_),
+            k=n,
+            caps=no_caps(n),
+            now=float(here.now.max()),
+            last=np.where(np.isneginf(here.last[:n]), np.nan, here.last[:n]),
+            followed=here.followed,
+            prior=self.streams.pseudo_links * self.streams.shares,
+            pairs=_reversed(here.pairs, n) if self.parts.discount else _no_pairs(n),
         )
-        new = credited(order, visits)
-        brought = np.zeros(len(visits), np.int64)
-        brought[np.searchsorted(visits.page, order)] = new
-        raw_here, shape = predicted.raw * factor[visits.page], self.shape(visits.page)
-        self.calibration.learn(raw_here, brought, predicted.is_unseen, predicted.answers, shape, self.dispersion)
+        brought = np.zeros(n, np.int64)
+        brought[order] = credited(visits.page[order], visits)
+        shape = self.shape(visits.page)
+        self.calibration.learn(
+            predicted.raw * factor, brought, predicted.is_unseen, predicted.answers, shape, self.dispersion
+        )
         return brought
 
-    def _learn(self, visits: Visits, hours: float) -> None:
+    def _learn(self, visits: Visits, hours: Floats) -> None:
         """What arrived on pages that were seen before, how much of what had arrived stayed, and which siblings show it, too."""
         page = visits.page
         since = np.where(np.isnan(self.seen_at[page]), np.inf, self.seen_at[page])
         arrivals = self.sightings.arrivals(page, visits.answered, since, visits.shown, hours)
         place = np.flatnonzero(visits.answered & (visits.n_new_since >= 0) & np.isfinite(since))
-        now, last = self.clock(hours)
-        again, gap = page[place], np.maximum(hours - since[place], 0.0)
-        waited = np.maximum(now - last[again], 1e-6)
+        again, gap = page[place], np.maximum(hours[place] - since[place], 0.0)
+        waited = np.maximum(self.clock_at(hours[place]) - self.clock_at(since[place]), 1e-6)
         usual = np.where(np.isnan(self.gap[again]), gap, self.gap[again])
         kept = 0.5 ** (gap / self._half_life(usual))
         n_arrived = arrivals.sizes[place]
         rate = self.rate(again)
         if self.n_cycles:
             self._learn_spread(again, n_arrived, rate, waited)
-            self.rhythm.learn(since[place], hours, n_arrived.astype(np.float64), rate)
+            self.rhythm.learn(since[place], hours[place], n_arrived.astype(np.float64), rate)
             if self.parts.overlap:
-                self._learn_sharing(visits, arrivals, place, hours, kept)
+                self._learn_sharing(visits, hours, arrivals, place, kept)
         n_before, gap_before = self.cohorts.size[again], self.cohorts.gap[again]
         n_stayed = self.cohorts.stayed(again, place, visits.shown)
         if self.parts.overlap:
@@ -289,7 +368,7 @@ class StockModel:
         self._squares = 0.999 * (self._squares + squares.sum())
         self._n_squares = 0.999 * (self._n_squares + len(squares))
 
-    def _learn_sharing(self, visits: Visits, arrivals: LinkLists, place: Ints, hours: float, kept: Floats) -> None:
+    def _learn_sharing(self, visits: Visits, hours: Floats, arrivals: LinkLists, place: Ints, kept: Floats) -> None:
         """Which siblings show the links that arrived."""
         again, n_arrived = visits.page[place], arrivals.sizes[place]
         weight = np.zeros(len(visits))  # 0 for pages seen for the first time: what arrived there is not known
@@ -297,7 +376,7 @@ class StockModel:
         keys, links = self.sightings.shared(visits.page, arrivals, weight, self.site)
         self.siblings.add_new(keys)
         of_visit, sibling, at = self.siblings.of_visits(again, n_arrived)
-        visible = self._share_visible(again[of_visit], sibling, visits, hours)
+        visible = self._share_visible(visits, hours, place[of_visit], sibling)
         self.siblings.learn(again, n_arrived, at, of_visit, visible, kept)
         self.siblings.hit(keys, links)
 
@@ -305,24 +384,19 @@ class StockModel:
         """Which of the links that had arrived on pages when they were last seen no sibling has shown since."""
         of_visit, sibling, at = self.siblings.of_visits(again, n_before)
         page = again[of_visit]
-        was_visited = self._seen_in(visits)[sibling] | (self.seen_at[sibling] >= self.seen_at[page])
+        was_visited = (_place_of(sibling, visits) >= 0) | (self.seen_at[sibling] >= self.seen_at[page])
         shown = share_if_shared(self.siblings.shares(at), self.unshared.share(page)) * was_visited
         missed = np.exp(np.bincount(of_visit, np.log1p(-shown), len(again)))
         n_unshared = self.sightings.unshared(again, *self.cohorts.held(again), self.site)
         self.unshared.learn(again, n_before, n_unshared, missed, kept)
 
-    def _seen_in(self, visits: Visits) -> Flags:
-        """Which of all pages answered."""
-        seen = np.zeros(self.n_pages, np.bool_)
-        seen[visits.page[visits.answered]] = True
-        return seen
-
-    def _share_visible(self, page: Ints, sibling: Ints, visits: Visits, hours: float) -> Floats:
-        """The share of each page's arrivals that had arrived when its sibling was last visited."""
-        seen_now = self._seen_in(visits)
-        now, last = self.clock(hours)
-        waited = np.maximum(now - last[page], 1e-6)
-        since = np.where(seen_now[sibling], 0.0, now - last[sibling])
+    def _share_visible(self, visits: Visits, hours: Floats, visit: Ints, sibling: Ints) -> Floats:
+        """The share of the links that arrived at some visits that had arrived when a sibling of the page was last visited."""
+        page, place = visits.page[visit], _place_of(sibling, visits)
+        now = self.clock_at(hours[visit])
+        waited = np.maximum(now - self.clock_at(self.seen_at[page]), 1e-6)
+        seen_at = np.where(place >= 0, hours[np.maximum(place, 0)], self.seen_at[sibling])
+        since = np.maximum(now - self.clock_at(seen_at), 0.0)
         since = np.clip(np.where(np.isnan(since), waited, since), 0.0, waited)
         later, whole = self.streams.seen(page, since), self.streams.seen(page, waited)
         visible: Floats = 1.0 - later / np.maximum(whole, 1e-12)
@@ -330,7 +404,7 @@ class StockModel:
 
     def refit(self) -> None:
         """Learn again what all pages share."""
-        self._next_fit = max(self.n_cycles + 1, int(np.ceil(REFIT * self.n_cycles)))
+        self._next_fit = max(self.n_visits + 1, int(np.ceil(REFIT * self.n_visits)))
         if len(self._times) > 1:
             self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)
         if self.parts.lifetimes:
@@ -340,17 +414,89 @@ class StockModel:
         self._refit_prior()
 
     def _refit_prior(self) -> None:
-        self.prior.refit(
-            self.streams.arrivals,
-            self.streams.exposures(),
-            size=self.size,
-            groups=self.groups,
-            related=self.related,
+        if not self.n_pages:
+            return
+        fitted = _Fitted(
+            arrivals=self.streams.arrivals.copy(),
+            exposure=self.streams.exposures(),
+            size=self.size.copy(),
             dispersion=self.dispersion,
             cycle_hours=self.cycle_hours,
+        )
+        self._refit(self.prior, fitted, None)
+        self._fitted = fitted if self.parts.related and self.parts.around else None
+
+    def _refit(self, prior: Prior, fitted: _Fitted, related: Related | None) -> None:
+        prior.refit(
+            groups=self.groups,
+            related=related,
             around=self.parts.around,
             levels=self.parts.levels,
+            **fitted.to(self.n_pages),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fitted:
+    """What a prior was learnt from: kept, so that related pages can be taken into account whenever they are known."""
+
+    arrivals: Floats
+    exposure: Floats
+    size: Floats
+    dispersion: float
+    cycle_hours: float
+
+    def to(self, n_pages: int) -> dict[str, Any]:
+        """The same for more pages: nothing was seen of those that are new."""
+        more = n_pages - len(self.arrivals)
+        return {
+            "arrivals": np.append(self.arrivals, np.zeros(more)),
+            "exposure": np.append(self.exposure, np.zeros(more)),
+            "size": np.append(self.size, np.full(more, np.nan)),
+            "dispersion": self.dispersion,
+            "cycle_hours": self.cycle_hours,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Here:
+    """Some pages at some times, with what is needed of their siblings."""
+
+    page: Ints
+    hours: Floats  # since 1970, one entry per page
+    now: Floats  # the same by the rhythm's clock
+    last: Floats  # by that clock, of every page that pairs name, these pages first; -infinite: never seen
+    followed: Floats  # one row per page, see `Streams`
+    pairs: Neighbours
+
+
+def _place_of(page: Ints, visits: Visits) -> Ints:
+    """The place of each page among the visits that answered; -1 where it has none."""
+    if not len(visits):
+        return np.full(len(page), -1, np.int64)
+    place = np.minimum(np.searchsorted(visits.page, page), len(visits) - 1)
+    return np.where((visits.page[place] == page) & visits.answered[place], place, -1)
+
+
+def _no_pairs(n: int) -> Neighbours:
+    none = np.empty(0)
+    nobody, start = none.astype(np.int64), np.zeros(n + 1, np.int64)
+    return Neighbours(start=start, other=nobody, share=none, if_shared=none, unshared=np.zeros(n))
+
+
+def _reversed(pairs: Neighbours, n: int) -> Neighbours:
+    """The pairs among the first `n` pages, by the page that shows the links of the other."""
+    page = np.repeat(np.arange(n), np.diff(pairs.start))
+    among = np.flatnonzero(pairs.other < n)
+    order = among[np.argsort(pairs.other[among], kind="stable")]
+    start = np.append(0, np.cumsum(np.bincount(pairs.other[among], minlength=n)))
+    return Neighbours(
+        start=start,
+        other=page[order],
+        share=pairs.share[order],
+        if_shared=pairs.if_shared[order],
+        unshared=pairs.unshared,
+    )
 
 
 def _of(lists: LinkLists, which: Flags) -> LinkLists:

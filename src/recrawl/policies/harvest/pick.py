@@ -11,7 +11,7 @@ from numba import njit
 from recrawl.core.arrays import Flags, Floats, Ints, Ints8
 from recrawl.policies.budget import Cause
 from recrawl.policies.harvest.siblings import Neighbours
-from recrawl.policies.harvest.streams import HAZARDS, Streams, seen_one, weigh
+from recrawl.policies.harvest.streams import HAZARDS, seen_one, weigh
 from recrawl.policies.picking import Caps, capped, count_picked
 
 _PICKED, _CUT = int(Cause.PICKED), int(Cause.BELOW_CUT)
@@ -53,7 +53,8 @@ def pick(
     caps: Caps,
     now: float,
     last: Floats,
-    streams: Streams,
+    followed: Floats,
+    prior: Floats,
     pairs: Neighbours,
 ) -> tuple[Ints, Floats, Ints8]:
     """Up to `k` pages: those of `first` in their order, then greedily by score, ties in the order of the pages.
@@ -73,13 +74,12 @@ def pick(
         chosen = np.concatenate([first[may[first]], order[~is_first[order]]])[:k]
         cause[chosen] = _PICKED
         return chosen, factor, cause
-    prior = streams.pseudo_links * streams.shares
     stock = _Stock(
         score=score,
         unshared=unshared,
         now=float(now),
         last=last,
-        followed=streams.followed,
+        followed=followed,
         prior=prior,
         hazards=HAZARDS,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.growing import grown
 from recrawl.policies.harvest.mixture import Mixture
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ class Prior:
 
     def __init__(self, n_pages: int) -> None:
         self.mean: Floats = np.ones(n_pages)
+        self.typical = 1.0  # of a page of which nothing is known
         self.power, self.mixture = 1.0, Mixture()
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known; until the next fit they are like all others."""
+        self.mean = grown(self.mean, n_pages, self.typical)
 
     def posterior(
         self, arrivals: Floats, exposure: Floats, page: Ints | slice, dispersion: float
@@ -82,6 +88,7 @@ class Prior:
 
         if len(fitted) < 3:
             self.mean = level(self.power)
+            self.typical = _typical(self.mean)
             return
         self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)))
         mean = level(self.power)
@@ -93,9 +100,13 @@ class Prior:
         if around and related is not None:
             of_related = _RelatedFactor(related, evidence)
             mean = mean * of_related(_best_weight(of_related, mean, dispersion, fit))
-        self.mean = mean
+        self.mean, self.typical = mean, _typical(mean)
         if levels:
             self.mixture.learn(*batches(mean))
+
+
+def _typical(mean: Floats) -> float:
+    return float(np.median(mean)) if len(mean) else 1.0
 
 
 def _best_weight(

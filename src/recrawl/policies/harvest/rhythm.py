@@ -35,11 +35,11 @@ class Rhythm:
         whole = np.minimum(np.nan_to_num(hour).astype(np.int64), HOURS - 1)
         return np.asarray(week * self._until[-1] + self._until[whole] + (hour - whole) * self.speed[whole])
 
-    def learn(self, since: Floats, now: float, n_links: Floats, rate: Floats) -> None:
+    def learn(self, since: Floats, now: Floats, n_links: Floats, rate: Floats) -> None:
         """Add visits: links that arrived on a page between two visits, and its rate (links per hour)."""
         short = (now - since <= MAX_GAP) & (since < now)
         if short.any():
-            _spread(since[short], now, n_links[short], rate[short], self.speed, self.arrivals, self.due)
+            _spread(since[short], now[short], n_links[short], rate[short], self.speed, self.arrivals, self.due)
 
     def refit(self) -> None:
         """Set the clock: an hour of the week is as busy as its hour of the day and its day, unless its own links say otherwise."""
@@ -66,9 +66,9 @@ def _spread(since, now, n_links, rate, speed, arrivals, due):  # type: ignore[no
         whole = 0.0
         for turn in range(2):
             start = since[i]
-            while start < now - 1e-9:
+            while start < now[i] - 1e-9:
                 hour = np.floor(start + 1e-9)
-                end = min(hour + 1.0, now)
+                end = min(hour + 1.0, now[i])
                 place = int(hour) % HOURS
                 if turn == 0:
                     whole += (end - start) * speed[place]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from recrawl.core.arrays import Floats, Ints
-from recrawl.core.hashtable import EMPTY, insert, room_for, slots
+from recrawl.core.growing import grown
+from recrawl.core.hashtable import EMPTY, STRIDE, insert, room_for, slots
 from recrawl.policies.harvest.unshared import MOST_SHARED, share_if_shared
 
 #: Pairs per page that are kept, and pages that are remembered per link: links that more pages show are navigation.
@@ -54,33 +56,47 @@ class Siblings:
     """
 
     def __init__(self, site: Ints, pseudo_links: float = 5.0, share: float = 0.05, per_visit: float = 10.0) -> None:
-        self.n_pages = len(site)
-        self.pseudo_links, self.per_visit = pseudo_links, per_visit
-        self.prior = (
-            np.minimum(share, 2.0 / np.maximum(np.bincount(site, minlength=1), 1))[site] if len(site) else np.ones(0)
-        )
+        self.pseudo_links, self.share, self.per_visit = pseudo_links, share, per_visit
         self.keys: Ints = np.full(1024, EMPTY, np.int64)
         self.hits, self.trials = np.zeros(1024), np.zeros(1024)
         self.size = 0
-        self.n_arrived = np.zeros(self.n_pages)  # links so far, as they count
-        self._fading = np.ones(self.n_pages)  # what is left of a page's pairs since links last arrived on it
-        self._start, self._at = np.zeros(self.n_pages + 1, np.int64), np.empty(0, np.int64)  # slots by page
-        self._n_sorted = 0
+        # The pairs of a page: its newest slot, and from each slot on the one before.
+        self._newest: Ints = np.full(len(site), -1, np.int64)
+        self._before: Ints = np.full(1024, -1, np.int64)
+        self._n_pairs = np.zeros(len(site), np.int64)  # of each page
+        self.n_arrived = np.zeros(len(site))  # links so far, as they count
+        self._fading = np.ones(len(site))  # what is left of a page's pairs since links last arrived on it
+        self._of_sites(site)
+
+    def extend(self, site: Ints) -> None:
+        """More pages are known; `site` is that of all pages."""
+        n = len(site)
+        self._newest, self._fading = grown(self._newest, n, -1), grown(self._fading, n, 1.0)
+        self._n_pairs, self.n_arrived = grown(self._n_pairs, n), grown(self.n_arrived, n)
+        self._of_sites(site)
+
+    def _of_sites(self, site: Ints) -> None:
+        self.site, self.of_site = site, np.bincount(site, minlength=1)  # pages of each site
+
+    @property
+    def n_pages(self) -> int:
+        """How many pages there are."""
+        return len(self.site)
 
     def of_visits(self, page: Ints, n_arrived: Ints) -> tuple[Ints, Ints, Ints]:
         """The known pairs of the pages on which links arrived: place in `page`, the other page, and slot."""
-        self._sort()
-        place = np.flatnonzero(n_arrived > 0)
-        sizes = self._start[page[place] + 1] - self._start[page[place]]
-        begin = np.repeat(self._start[page[place]], sizes)
-        at = self._at[begin + _ramps(sizes)]
-        return np.repeat(place, sizes), self.keys[at] % self.n_pages, at
+        places = np.flatnonzero(n_arrived > 0)
+        sizes = self._n_pairs[page[places]]
+        at: Ints = _slots_of(page[places], np.append(0, np.cumsum(sizes)), self._newest, self._before)
+        return np.repeat(places, sizes), self.keys[at] % STRIDE, at
 
     def add_new(self, keys: Ints) -> None:
-        """Make room for pairs (page · pages + other page) that share a link for the first time."""
+        """Make room for pairs that share a link for the first time."""
         keys = keys[self.keys[slots(self.keys, keys)] == EMPTY]
         self._reserve(len(keys))
-        self.trials[insert(self.keys, keys)] = PAST * self.n_arrived[keys // self.n_pages]
+        at = insert(self.keys, keys)
+        self.trials[at] = PAST * self.n_arrived[keys // STRIDE]
+        _link(at, keys // STRIDE, self._newest, self._before, self._n_pairs)
         self.size += len(keys)
 
     def learn(self, page: Ints, n_arrived: Ints, at: Ints, place: Ints, visible: Floats, kept: Floats) -> None:
@@ -106,43 +122,42 @@ class Siblings:
 
     def prune(self) -> None:
         """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
-        self._sort()
-        sizes, most = np.diff(self._start), most_pairs(self.n_pages)
-        if not len(self._at) or sizes.max() <= most:
+        most = most_pairs(self.n_pages)
+        if self._n_pairs.max(initial=0) <= most:
             return
-        order = np.lexsort((-self.shares(self._at), np.repeat(np.arange(self.n_pages), sizes)))
-        self._rebuild(self._at[order[_ramps(sizes) < most]], 0)
+        start, at = self._all()
+        order = np.lexsort((-self.shares(at), np.repeat(np.arange(self.n_pages), np.diff(start))))
+        self._rebuild(np.sort(at[order[_ramps(np.diff(start)) < most]]), 0)
 
     def shares(self, at: Ints) -> Floats:
         """The shares of the pairs in these slots."""
-        alpha, prior = self.pseudo_links, self.prior[self.keys[at] // self.n_pages]
+        alpha, prior = self.pseudo_links, self._prior(self.keys[at] // STRIDE)
         return np.minimum((self.hits[at] + alpha * prior) / (self.trials[at] + alpha), MOST_SHARED)
+
+    def _prior(self, page: Ints) -> Floats:
+        """The share of a pair of which nothing is known: small where a site has many pages."""
+        return np.minimum(self.share, 2.0 / np.maximum(self.of_site[self.site[page]], 1))
 
     def neighbours(self, unshared: Floats, is_reversed: bool = False) -> Neighbours:
         """All pairs by their first page; reversed: by the other one, with the share of the first page's new links.
 
         unshared: the share of each page's new links that is on no other page.
         """
-        self._sort()
-        keys, share = self.keys[self._at], self.shares(self._at)
-        page, other = keys // self.n_pages, keys % self.n_pages
+        start, at = self._all()
+        share, page, other = self.shares(at), self.keys[at] // STRIDE, self.keys[at] % STRIDE
         if_shared = share_if_shared(share, unshared[page])
         if not is_reversed:
-            return Neighbours(start=self._start, other=other, share=share, if_shared=if_shared, unshared=unshared)
+            return Neighbours(start=start, other=other, share=share, if_shared=if_shared, unshared=unshared)
         order = np.argsort(other, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(other, minlength=self.n_pages)))
         return Neighbours(
             start=start, other=page[order], share=share[order], if_shared=if_shared[order], unshared=unshared
         )
 
-    def _sort(self) -> None:
-        if self._n_sorted == self.size:
-            return
-        at = np.flatnonzero(self.keys != EMPTY)
-        at = at[np.argsort(self.keys[at], kind="stable")]
-        self._at, self._n_sorted = at, len(at)
-        counts = np.bincount(self.keys[at] // self.n_pages, minlength=self.n_pages)
-        self._start = np.append(0, np.cumsum(counts))
+    def _all(self) -> tuple[Ints, Ints]:
+        """The slots of all pairs by page: where those of each page begin, and the slots."""
+        start = np.append(0, np.cumsum(self._n_pairs))
+        return start, _slots_of(np.arange(self.n_pages), start, self._newest, self._before)
 
     def _reserve(self, more: int) -> None:
         if 2 * (self.size + more) > len(self.keys):
@@ -155,7 +170,30 @@ class Siblings:
         self.keys, self.hits, self.trials = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)
         at = insert(self.keys, keys)
         self.hits[at], self.trials[at] = hits, trials
-        self.size, self._n_sorted = len(keys), -1
+        self._newest[:], self._n_pairs[:], self._before = -1, 0, np.full(room, -1, np.int64)
+        _link(at, keys // STRIDE, self._newest, self._before, self._n_pairs)
+        self.size = len(keys)
+
+
+@njit(cache=True)
+def _link(at, page, newest, before, n_pairs):  # type: ignore[no-untyped-def]
+    """Add slots to the lists of their pages."""
+    for i in range(len(at)):
+        before[at[i]], newest[page[i]] = newest[page[i]], at[i]
+        n_pairs[page[i]] += 1
+
+
+@njit(cache=True)
+def _slots_of(page, start, newest, before):  # type: ignore[no-untyped-def]
+    """The slots of some pages, one page after the other."""
+    slots = np.empty(start[-1], np.int64)
+    for i in range(len(page)):
+        slot, at = newest[page[i]], start[i]
+        while slot >= 0:
+            slots[at] = slot
+            at += 1
+            slot = before[slot]
+    return slots
 
 
 def _ramps(sizes: Ints) -> Ints:

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
-from recrawl.core.hashtable import EMPTY, insert, new_keys, slot
+from recrawl.core.hashtable import EMPTY, STRIDE, insert, new_keys, slot
 from recrawl.policies.harvest.siblings import most_pairs
 
 _UNSEEN = np.iinfo(np.int32).max
@@ -19,42 +19,42 @@ class Sightings:
     """First sightings of all links, and the pages on which each of them arrived.
 
     A link arrived on a page if no page had shown it when the page was last seen. So one moment per link is enough, and no page
-    needs to remember all that it ever showed. Moments are numbered, so that a hundred million links take half the memory.
+    needs to remember all that it ever showed. Moments are seconds since the crawl began, so that a hundred million links take
+    half the memory.
 
     >>> sightings = Sightings()
-    >>> sightings.all_known(LinkLists(np.array([0, 2]), np.array([0, 1], np.int32)), hours=0.0)
+    >>> sightings.all_known(LinkLists(np.array([0, 2]), np.array([0, 1], np.int32)), hours=np.array([0.0]))
     >>> shown = LinkLists(np.array([0, 2]), np.array([1, 2], np.int32))
-    >>> sightings.arrivals(np.array([0]), np.array([True]), np.array([0.0]), shown, hours=5.0).links
+    >>> sightings.arrivals(np.array([0]), np.array([True]), np.array([0.0]), shown, hours=np.array([5.0])).links
     array([2], dtype=int32)
     """
 
     def __init__(self) -> None:
-        self.times: list[float] = []  # hours since 1970 of each moment, ascending
-        self.first = np.full(1024, _UNSEEN, np.int32)  # the moment, by link
+        self.began = np.nan  # hours since 1970
+        self.first = np.full(1024, _UNSEEN, np.int32)  # seconds since then, by link
         self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
         self._before = np.empty(1024, np.int32)
         self._page = np.empty(1024, np.int32)
         self._n = 0
 
-    def all_known(self, links: LinkLists, hours: float) -> None:
+    def all_known(self, links: LinkLists, hours: Floats) -> None:
         """Nothing of this is new: it is where the crawl begins."""
         self._reserve_links(links)
-        _all_known(links.links, self._moment(hours), self.first)
+        _all_known(links.start, links.links, self._seconds(hours), self.first)
 
-    def arrivals(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: float) -> LinkLists:
+    def arrivals(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: Floats) -> LinkLists:
         """The links that arrived on each page since it was last seen; infinite: only those that no page has shown."""
         self._reserve_links(shown)
-        last = (np.searchsorted(self.times, since, side="right") - 1).astype(np.int32)
-        start, links = _arrivals(shown.start, shown.links, answered, last, self.first)
-        moment = self._moment(hours)
+        seconds = self._seconds(hours)
+        start, links = _arrivals(shown.start, shown.links, answered, self._seconds(since), self.first)
         self._reserve_entries(len(links))
-        self._n = _note(start, links, page, moment, self.first, self._newest, self._before, self._page, self._n)
+        self._n = _note(start, links, page, seconds, self.first, self._newest, self._before, self._page, self._n)
         return LinkLists(start, links)
 
     def shared(self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
         """How many of the links that arrived on a page another page of its site shows as well, each by the weight of its visit.
 
-        One entry for each pair that shares any: its key (page · pages + other page), ascending, and the sum. Visits without
+        One entry for each pair that shares any: its key (page · STRIDE + other page), ascending, and the sum. Visits without
         weight are passed over.
         """
         start, links, most = arrivals.start, arrivals.links, most_pairs(len(site))
@@ -70,10 +70,13 @@ class Sightings:
         )
         return n
 
-    def _moment(self, hours: float) -> int:
-        if not self.times or hours > self.times[-1]:
-            self.times.append(hours)
-        return len(self.times) - 1
+    def _seconds(self, hours: Floats) -> Ints32:
+        """Seconds since the crawl began; as late as can be for infinite times, and never before the beginning."""
+        if np.isnan(self.began) and np.isfinite(hours).any():
+            self.began = float(np.min(hours[np.isfinite(hours)]))
+        whole = np.nan_to_num(np.floor(3600.0 * (hours - self.began)))
+        seconds: Ints32 = np.clip(whole, 0, _UNSEEN - 1).astype(np.int32)
+        return seconds
 
     def _reserve_links(self, lists: LinkLists) -> None:
         n_links = int(lists.links.max(initial=-1)) + 1
@@ -97,9 +100,10 @@ def _longer(values: NDArray[Any], room: int, fill: int | None = None) -> NDArray
 
 
 @njit(cache=True)
-def _all_known(links, moment, first):  # type: ignore[no-untyped-def]
-    for link in links:
-        first[link] = min(first[link], moment)
+def _all_known(start, links, moment, first):  # type: ignore[no-untyped-def]
+    for i in range(len(moment)):
+        for at in range(start[i], start[i + 1]):
+            first[links[at]] = min(first[links[at]], moment[i])
 
 
 @njit(cache=True)
@@ -123,7 +127,7 @@ def _note(start, links, page, moment, first, newest, before, shower, n):  # type
     for i in range(len(page) - 1, -1, -1):
         for at in range(start[i], start[i + 1]):
             link = links[at]
-            first[link] = min(first[link], moment)
+            first[link] = min(first[link], moment[i])
             shower[n], before[n], newest[link] = page[i], newest[link], n
             n += 1
     return n
@@ -131,7 +135,6 @@ def _note(start, links, page, moment, first, newest, before, shower, n):  # type
 
 @njit(cache=True)
 def _shared(start, links, page, weight, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
-    n_pages = len(site)
     keys, sums = np.full(1024, EMPTY, np.int64), np.zeros(1024)
     n = 0
     for i in range(len(page)):
@@ -145,7 +148,7 @@ def _shared(start, links, page, weight, newest, before, shower, site, most):  # 
                 entry = before[entry]
                 if q == page[i] or site[q] != site[page[i]]:
                     continue
-                key = page[i] * n_pages + q
+                key = page[i] * STRIDE + q
                 place = slot(keys, key)
                 if keys[place] == EMPTY:
                     keys[place] = key

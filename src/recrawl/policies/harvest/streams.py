@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.growing import grown
 from recrawl.core.workers import over_ranges
 
 HALF_LIVES = 0.5 * 3.0 ** np.arange(11)  #: hours, from half an hour to three years
@@ -34,6 +35,11 @@ class Streams:
         self.exposure = np.zeros((n_pages, N_STREAMS))  # hours in which a link of each stream would have been seen
         self.followed = np.zeros((n_pages, N_STREAMS))  # links by stream, as far as that can be known
         self.shares = np.full(N_STREAMS, 1.0 / N_STREAMS)  # of all links of all pages
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        for name in ("arrivals", "exposure", "followed"):
+            setattr(self, name, grown(getattr(self, name), n_pages))
 
     def weights(self, page: Ints) -> Floats:
         """The share of each stream in the links that arrive on these pages."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.growing import grown
 
 MOST_SHARED = 0.999  #: the largest share of a page's links that a sibling may show: a share of 1 would be certain
 
@@ -26,6 +27,10 @@ class UnsharedLinks:
     def __init__(self, n_pages: int, pseudo_links: float = 5.0, share: float = 0.2, per_visit: float = 10.0) -> None:
         self.pseudo_links, self.prior, self.per_visit = pseudo_links, share, per_visit
         self.n_unshared, self.n_followed = np.zeros(n_pages), np.zeros(n_pages)  # links, as they count
+
+    def extend_to(self, n_pages: int) -> None:
+        """More pages are known."""
+        self.n_unshared, self.n_followed = grown(self.n_unshared, n_pages), grown(self.n_followed, n_pages)
 
     def share(self, page: Ints | slice = slice(None)) -> Floats:
         """The probability for each of these pages, or for all."""

@@ -64,7 +64,7 @@ def planned(place: Path, seed: int, *, self_contained: bool = False) -> Iterator
     world = record(history)
     budget = Budget(round(SHARE * world.n_pages))
     runs = replay_many(world, [named(name, window=72) for name in POLICIES], [budget], workers=1)
-    page = write_replay_page(place / "replay.html", gather(world, runs, "crawl", seed), self_contained=self_contained)
+    page = write_replay_page(place / "replay.html", gather(world, runs, "auto", seed), self_contained=self_contained)
     yield (
         f"{world.n_cycles} cycles of {world.n_pages} pages, {budget.pages} fetches each: of {world.discoverable:,} new links"
     )
@@ -73,7 +73,7 @@ def planned(place: Path, seed: int, *, self_contained: bool = False) -> Iterator
         yield f"{run.policy:20} found {summary.coverage or 0:.0%}, {summary.links_per_fetch or 0:.1f} per fetch"
     yield f"with plots: {page}"
     real = sorted((run for run in runs if not run.sees_future), key=lambda run: -(summarise(run).coverage or 0.0))
-    recommend(history, Tuning(best=real[0], runs=real).record("crawl"))
+    recommend(history, Tuning(best=real[0], runs=real).record("auto"))
     now = moment(int(world.time[-1])) + timedelta(hours=3)
     options = PlanOptions(budget=str(budget.pages), policy=named(real[0].policy, window=72), per_site=8)
     plan = Planner(history, options, now).plan()

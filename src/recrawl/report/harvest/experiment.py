@@ -16,6 +16,7 @@ from recrawl.policies.expected_harvest import ExpectedHarvest
 from recrawl.policies.harvest.model import StockModel, credited
 from recrawl.policies.harvest.parts import Parts
 from recrawl.replay.many import OnCycles, replay_many
+from recrawl.replay.run import known_only, meet_pages
 from recrawl.replay.summary import summarise
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Visits
@@ -157,7 +158,8 @@ def calibrate(world: World, budget: int, policy: ExpectedHarvest | None = None) 
     inside: dict[float, list[Flags]] = {level: [] for level in LEVELS}
     stated: dict[float, list[Floats]] = {level: [] for level in LEVELS}
     for cycle in range(1, world.n_cycles + 1):
-        choice = policy.choose(crawler.pages, Budget(budget), moment(int(world.time[cycle])))
+        meet_pages(crawler, policy)
+        choice = policy.choose(crawler.pages, known_only(Budget(budget), crawler), moment(int(world.time[cycle])))
         assert choice.expected is not None
         assert choice.spread is not None
         intervals = {level: choice.spread(np.arange(len(choice)), level) for level in LEVELS}
@@ -198,13 +200,15 @@ def hide(world: World, share: float = HIDDEN, ahead: float = 0.25, seed: int = 0
     """
     end = max(1, int(world.n_cycles * (1 - ahead)))
     random = np.random.default_rng(seed)
-    seen = np.flatnonzero((world.shows[end] >= 0) & (world.shows[: end + 1] >= 0).any(axis=0))
+    here = world.of_cycle(end)
+    seen = world.row[here][world.shows[here] >= 0].astype(np.int64)
     hidden = np.zeros(world.n_pages, np.bool_)
     hidden[random.permutation(seen)[: round(share * len(seen))]] = True
     actual = _later_links(world, end)[hidden]
 
     def skill(parts: Parts, is_hidden: Flags) -> float | None:
-        rate = _learnt(world, end, is_hidden, parts).rate()[hidden]
+        rate = _learnt(world, end, is_hidden, parts).rate()
+        rate = rate[hidden[: len(rate)]]
         may_differ = len(actual) > 2 and np.ptp(rate) > 0 and np.ptp(actual) > 0
         return float(stats.spearmanr(rate, actual).statistic) if may_differ else None
 
@@ -220,6 +224,8 @@ def _learnt(world: World, end: int, hidden: Flags, parts: Parts) -> StockModel:
     model = StockModel(crawler.pages, parts)
     model.observe(_without(crawler.first.visits, hidden))
     for cycle in range(1, end + 1):
+        if crawler.meet_pages() < len(crawler.pages):
+            model.extend(crawler.pages)
         visits = crawler.visit_recorded().visits
         model.observe(visits if cycle == end else _without(visits, hidden))
     model.refit()
@@ -229,7 +235,7 @@ def _learnt(world: World, end: int, hidden: Flags, parts: Parts) -> StockModel:
 def _without(visits: Visits, hidden: Flags) -> Visits:
     """The visits of all other pages."""
     kept = ~hidden[visits.page]
-    names = ("page", "age_hours", "is_first", "answered", "gone", "failed", "changed", "n_new_since", "updated")
+    names = ("at", "page", "age_hours", "is_first", "answered", "gone", "failed", "changed", "n_new_since", "updated")
     rows: dict[str, Any] = {name: getattr(visits, name)[kept] for name in names}
     return replace(visits, **rows, shown=_some(visits.shown, kept), new=_some(visits.new, kept))
 
@@ -241,10 +247,12 @@ def _some(lists: LinkLists, kept: Flags) -> LinkLists:
 def _later_links(world: World, end: int) -> Ints:
     """For each page, how many of the links that no page showed up to a cycle it shows after it."""
     pairs = [np.empty(0, np.int64)]
-    for shows in world.shows[end + 1 :]:
-        page = np.flatnonzero(shows >= 0)
-        sizes = world.sets.sizes[shows[page]]
-        begin = np.repeat(world.sets.start[shows[page]], sizes)
+    for cycle in range(end + 1, len(world.time)):
+        here = world.of_cycle(cycle)
+        shows = world.shows[here]
+        page, shows = world.row[here][shows >= 0].astype(np.int64), shows[shows >= 0]
+        sizes = world.sets.sizes[shows]
+        begin = np.repeat(world.sets.start[shows], sizes)
         link = world.sets.links[begin + np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)].astype(
             np.int64
         )

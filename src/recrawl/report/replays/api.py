@@ -137,13 +137,20 @@ def tune_by(
 
     on_step("working out what every page showed in every cycle")
     history = History.of(history)
-    world = past(history.detached(), options.every, n_related=N_RELATED)
+    world = past(
+        history.detached(),
+        options.every,
+        n_related=N_RELATED,
+        candidates=options.candidates,
+        between=options.between,
+        links=options.links,
+    )
     (pages,) = budget_pages(options.budget, world.n_pages, on_note)
     on_step("replaying")
     result = tuning.tune(
         world,
         Budget(pages),
-        options.candidates(),
+        options.tried(),
         window=options.window,
         seed=options.seed,
         workers=options.workers,
@@ -166,6 +173,9 @@ def _world(history: History, options: ReplayOptions, policies: Sequence[Policy])
         with_words=Need.WORDS in needs,
         notion=notion_or_any(options.change),
         observed=options.observed,
+        candidates=options.candidates,
+        between=options.between,
+        links=options.links,
     )
     if not options.is_focused:
         return world

@@ -49,7 +49,7 @@ class Replays:
     discoverable: int
     first_at: str  # the end of cycle 0, or of the last one that every policy saw completely
     last_at: str
-    every: str = "crawl"
+    every: str = "auto"
     seed: int = 0
     notes: Sequence[str] = field(default=())  # other conditions, such as caps
     observed: int = 0  # cycles before these that every policy saw completely
@@ -174,7 +174,7 @@ def _column(name: str, end: str) -> str:
 def gather(
     world: World,
     runs: Sequence[Replayed],
-    every: str = "crawl",
+    every: str = "auto",
     seed: int = 0,
     notes: Sequence[str] = (),
     observed: int = 0,

@@ -12,6 +12,7 @@ from recrawl.core.options import check_values, option, read_values, same_option
 from recrawl.errors import BadOption, BadRecord
 from recrawl.plan.budgets import pages_of, share_or_number
 from recrawl.plan.options import PlanOptions
+from recrawl.world.readings import BETWEEN, CANDIDATES, CARRY, KNOWN
 
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
@@ -96,6 +97,15 @@ class ReplayOptions:
         metavar="TIME",
         check=read_time,
     )
+    candidates: str = option(
+        KNOWN, "Pages that may be chosen: those known by then, or all that were ever known.", choices=CANDIDATES
+    )
+    between: str = option(
+        CARRY,
+        "What a visit shows where none was recorded: the page as last recorded (carry), or nothing.",
+        choices=BETWEEN,
+    )
+    links: str = same_option(PlanOptions, "links")
     observed: int = option(0, "Number of cycles that every policy sees completely before it chooses.", minimum=0)
     change: str = same_option(PlanOptions, "change")
     related: int = option(30, "Number of related pages per page, for policies that use them.", minimum=0)
@@ -192,6 +202,9 @@ class TuneOptions:
     )
     window: int = same_option(ReplayOptions, "window", default=168)
     every: str = same_option(PlanOptions, "every")
+    candidates: str = same_option(ReplayOptions, "candidates")
+    between: str = same_option(ReplayOptions, "between")
+    links: str = same_option(PlanOptions, "links")
     workers: int | None = same_option(ReplayOptions, "workers")
     seed: int = same_option(ReplayOptions, "seed")
 
@@ -201,7 +214,7 @@ class TuneOptions:
         if self.policies is not None:
             checked_names(self.policies)  # what is named must be there, before anything slow begins
 
-    def candidates(self) -> Sequence[Any]:
+    def tried(self) -> Sequence[Any]:
         """Names of policies, or those that are tried where none is named; the default policy is always among them."""
         from recrawl.policies import DEFAULT
 

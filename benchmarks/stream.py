@@ -1,0 +1,205 @@
+"""A plan costs what is new: time and memory of the first plan, and of the next one after some more visits.
+
+    python -m benchmarks.stream million              # a million pages, 100 million links, 50,000 new visits
+    python -m benchmarks.stream endless              # 200,000 pages, 8,760 hourly batches of 200 visits
+    python -m benchmarks.stream ten-million          # ten million pages × 3 visits, 300 million links
+    python -m benchmarks.stream scores               # a hundred stored plans
+
+`--pages` makes any of them smaller. Every plan is a process of its own, as a user runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.measure import Row
+from recrawl.history import BatchBuilder, History
+from recrawl.synth import SynthSettings, batches
+from recrawl.web.visit import Visit
+
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Timed:
+    seconds: float
+    gigabytes: float
+
+
+def timed(*words: str) -> Timed:
+    """One command as a process of its own."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recrawl.cli", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, used = __import__("os").wait4(process.pid, 0)
+    if status:
+        sys.exit(f"recrawl {' '.join(words)} failed")
+    return Timed(time.perf_counter() - began, used.ru_maxrss / 1e6)
+
+
+def plan(history: Path, *more: str) -> Timed:
+    options = ("--budget", "5000", "--policy", "expected-harvest", "--format", "urls", "--out", "/dev/null")
+    return timed("plan", *options, "--history", str(history), *more)
+
+
+def made_up(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> tuple[History, list[pa.Table]]:
+    """A history of three visits to every page, and the fourth visits of some pages, still to be added."""
+    history, later, left = History.create(folder), [], n_new
+    settings = SynthSettings(pages=n_pages, rounds=ROUNDS + 1, terms=False, links_per_page=links_per_page)
+    last = pa.scalar(settings.start + (ROUNDS - 0.05) * settings.every, pa.timestamp("us", "UTC"))
+    for batch in batches(settings):
+        is_late = pc.greater(batch["visits"]["at"], last)
+        rows = batch["visits"].filter(is_late).slice(0, left)
+        left -= rows.num_rows
+        later.append(rows)
+        history.append({**batch, "visits": batch["visits"].filter(pc.invert(is_late))})
+    return history, [rows for rows in later if rows.num_rows]
+
+
+def going_on(name: str, n_pages: int, n_new: int, limits: dict[str, float], links_per_page: float) -> Iterator[Row]:
+    """The first plan, one with nothing new, and the next ones after more and more visits."""
+    with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
+        history, later = made_up(Path(folder) / "h", n_pages, n_new, links_per_page)
+        million = pc.sum(pc.list_value_length(history.store.read("link_sets", ["links"])["links"])).as_py() / 1e6
+        starting = timed("--help")
+        first = plan(history.folder)
+        yield Row(
+            f"{name}: first plan, {n_pages:,} pages, {million:.0f} million links",
+            first.seconds,
+            "s",
+            *_limit(limits, "first", first.seconds),
+        )
+        yield Row("… memory", first.gigabytes, "GB", *_limit(limits, "first memory", first.gigabytes))
+        again = plan(history.folder)
+        yield Row("… again, nothing new but the last crawl", again.seconds, "s")
+        for batch in later:
+            history.append({"visits": batch})
+        fresh = plan(history.folder)
+        n = sum(batch.num_rows for batch in later)
+        yield Row(
+            f"… next plan, {n:,} new visits",
+            fresh.seconds - starting.seconds,
+            "s",
+            *_limit(limits, "next", fresh.seconds - starting.seconds),
+        )
+        yield Row("… memory", fresh.gigabytes, "GB", *_limit(limits, "next memory", fresh.gigabytes))
+        whole = plan(history.folder, "--relearn")
+        yield Row("… the same learnt from the beginning", whole.seconds, "s")
+        yield Row(
+            "… next plan / from the beginning",
+            fresh.seconds / whole.seconds,
+            "×",
+            *_limit(limits, "ratio", fresh.seconds / whole.seconds),
+        )
+
+
+def _limit(limits: dict[str, float], name: str, value: float) -> tuple[str, bool | None]:
+    return (f"< {limits[name]}", value < limits[name]) if name in limits else ("", None)
+
+
+def million(n_pages: int = 1_000_000) -> Iterator[Row]:
+    is_whole = n_pages == 1_000_000
+    limits = {"next": 5.0, "next memory": 4.0, "ratio": 0.25} if is_whole else {}
+    yield from going_on("a million", n_pages, n_pages // 20, limits, 57.5)
+
+
+def ten_million(n_pages: int = 10_000_000) -> Iterator[Row]:
+    is_whole = n_pages == 10_000_000
+    limits = {"first": 900.0, "first memory": 16.0, "next": 60.0} if is_whole else {}
+    yield from going_on("ten million", n_pages, n_pages // 20, limits, 17.0)
+
+
+def endless(n_pages: int = 200_000, n_hours: int = 8_760, per_hour: int = 200) -> Iterator[Row]:
+    """A crawl that never pauses: every hour some pages, round after round."""
+    with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
+        history, chance = History.create(Path(folder) / "h"), np.random.default_rng(0)
+        rate = chance.gamma(0.3, 0.02, n_pages)  # links per hour
+        order, start, builder = chance.permutation(n_pages), datetime(2025, 1, 6, tzinfo=UTC), BatchBuilder()
+        for hour in range(n_hours):
+            _visit_hour(builder, order, rate, start, hour, per_hour)
+            if hour % 500 == 499 or hour >= n_hours - 3:
+                if hour < n_hours - 3 or hour == n_hours - 3:
+                    history.append(builder.take())
+        first = plan(history.folder, "--every", "1h")
+        yield Row(
+            f"endless: first plan, {n_pages:,} pages, {n_hours:,} hourly batches",
+            first.seconds,
+            "s",
+            "< 60",
+            first.seconds < 60,
+        )
+        yield Row("… memory", first.gigabytes, "GB")
+        history.append(builder.take())
+        fresh = plan(history.folder, "--every", "1h")
+        yield Row(f"… next plan, {2 * per_hour} new visits", fresh.seconds, "s", "< 5", fresh.seconds < 5)
+        default = plan(history.folder)
+        yield Row("… first plan by default, without --every", default.seconds, "s")
+
+
+def _visit_hour(
+    builder: BatchBuilder, order: np.ndarray, rate: np.ndarray, start: datetime, hour: int, per_hour: int
+) -> None:
+    for i in range(per_hour):
+        page = int(order[(hour * per_hour + i) % len(order)])
+        newest = int(rate[page] * hour)
+        links = [f"https://s{page // 10}.example/{page}/{n}" for n in range(max(0, newest - 10), newest + 1)]
+        at = start + timedelta(hours=hour, seconds=i * 3600 / per_hour)
+        builder.add(Visit(url=f"https://s{page // 10}.example/p{page}", at=at, links=links))
+
+
+def scores(n_plans: int = 100, n_pages: int = 20_000) -> Iterator[Row]:
+    """`recrawl score` of one stored plan and of a hundred."""
+    from recrawl.plan.options import PlanOptions
+    from recrawl.plan.planner import Planner
+    from recrawl.plan.score import store
+
+    with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
+        history = History.create(Path(folder) / "h")
+        settings = SynthSettings(pages=n_pages, rounds=12, terms=False)
+        for batch in batches(settings):
+            history.append(batch)
+        made = Planner(
+            history, PlanOptions(budget="5%", policy="round-robin"), settings.start + 5 * settings.every
+        ).plan()
+        from dataclasses import replace
+
+        one = timed("score", "--history", str(history.folder)) if store(history, made) is None else None
+        assert one is not None
+        for i in range(1, n_plans):
+            at = made.made_at + timedelta(hours=8 * i)
+            store(history, replace(made, id=f"{made.id}-{i}", made_at=at))
+        many = timed("score", "--history", str(history.folder))
+        yield Row(
+            f"score: {n_plans} plans / one plan", many.seconds / one.seconds, "×", "< 2", many.seconds < 2 * one.seconds
+        )
+
+
+KINDS = {"million": million, "ten-million": ten_million, "endless": endless, "scores": scores}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--pages", type=int)
+    given = parser.parse_args()
+    for row in KINDS[given.kind](**({"n_pages": given.pages} if given.pages else {})):
+        print(row, flush=True)
+    print(f"peak of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
+
+
+if __name__ == "__main__":
+    main()

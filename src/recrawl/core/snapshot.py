@@ -1,0 +1,200 @@
+"""Objects as plain values and arrays, and back: for state that is carried from one run to the next, without any code in it.
+
+What can be kept: None, numbers, texts, times, arrays, sparse matrices, Arrow texts, lists, tuples, sets, dicts and deques of these,
+and objects whose class is recrawl's own (or is allowed by name) and which consist of such attributes. Restoring an object sets its
+attributes and runs nothing of its class. Attributes that a class lists as `not_kept` hold what can be worked out again: they are
+None when the object is restored.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Collection
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from recrawl.errors import BadState
+
+Arrays = list[NDArray[Any]]
+
+
+def taken(value: Any) -> tuple[Any, Arrays]:
+    """The value as a tree of plain values, and the arrays that it refers to.
+
+    >>> tree, arrays = taken({"seen": np.array([1, 2]), "total": 3})
+    >>> restored(tree, arrays)
+    {'seen': array([1, 2]), 'total': 3}
+    """
+    arrays: Arrays = []
+    return _Taker(arrays).tree(value), arrays
+
+
+class _Taker:
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.places: dict[int, int] = {}  # of arrays that occur more than once
+
+    def tree(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | str) or type(value) is int:
+            return value
+        if isinstance(value, float) and type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        for kind, take in _TAKERS:
+            if isinstance(value, kind):
+                return take(self, value)
+        return self.object(value)
+
+    def array(self, value: NDArray[Any]) -> Any:
+        if value.dtype.hasobject:
+            raise BadState(f"an array of {value.dtype} cannot be kept: it holds Python objects")
+        if id(value) not in self.places:
+            self.places[id(value)] = len(self.arrays)
+            self.arrays.append(value)
+        return {"array": self.places[id(value)]}
+
+    def object(self, value: Any) -> Any:
+        kind = type(value)
+        if not hasattr(value, "__dict__"):
+            raise BadState(f"{kind.__module__}.{kind.__qualname__} cannot be kept: it has no plain attributes")
+        not_kept = getattr(kind, "not_kept", ())
+        kept = {name: self.tree(each) for name, each in vars(value).items() if name not in not_kept}
+        return {"object": f"{kind.__module__}:{kind.__qualname__}", "has": kept}
+
+
+def _named_tuple(taker: _Taker, value: Any) -> Any:
+    if hasattr(value, "_fields"):
+        kind = type(value)
+        return {"named": f"{kind.__module__}:{kind.__qualname__}", "has": [taker.tree(each) for each in value]}
+    return {"tuple": [taker.tree(each) for each in value]}
+
+
+def _strings(taker: _Taker, value: pa.Array) -> Any:
+    plain = value.cast(pa.large_binary()).combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+    plain = pa.concat_arrays([plain.cast(pa.large_binary())])  # without an offset
+    _, offsets, letters = plain.buffers()
+    start = np.frombuffer(offsets, np.int64)[: len(plain) + 1].copy()
+    text = np.frombuffer(letters, np.uint8)[: start[-1]].copy() if letters is not None else np.empty(0, np.uint8)
+    return {"strings": [taker.array(start), taker.array(text)]}
+
+
+def _sparse(taker: _Taker, value: Any) -> Any:
+    parts = [taker.array(each) for each in (value.data, value.indices, value.indptr)]
+    return {"sparse": parts, "shape": list(value.shape)}
+
+
+def _is_sparse() -> type:
+    from scipy import sparse
+
+    return sparse.csr_matrix  # type: ignore[no-any-return]
+
+
+_TAKERS: list[tuple[Any, Callable[[_Taker, Any], Any]]] = [
+    (np.ndarray, _Taker.array),
+    (np.generic, lambda taker, value: {"scalar": [value.dtype.str, taker.tree(value.item())]}),
+    (datetime, lambda taker, value: {"time": value.isoformat()}),
+    (Enum, lambda taker, value: {"enum": f"{type(value).__module__}:{type(value).__qualname__}", "name": value.name}),
+    (list, lambda taker, value: [taker.tree(each) for each in value]),
+    (tuple, _named_tuple),
+    (deque, lambda taker, value: {"deque": [taker.tree(each) for each in value], "most": value.maxlen}),
+    (frozenset, lambda taker, value: {"frozenset": sorted((taker.tree(each) for each in value), key=str)}),
+    (set, lambda taker, value: {"set": sorted((taker.tree(each) for each in value), key=str)}),
+    (dict, lambda taker, value: {"dict": [[taker.tree(key), taker.tree(each)] for key, each in value.items()]}),
+    (pa.Array, _strings),
+    (pa.ChunkedArray, _strings),
+    (_is_sparse(), _sparse),
+]
+
+
+def restored(tree: Any, arrays: Arrays, modules: Collection[str] = ()) -> Any:
+    """The value that `taken` took apart; `modules` may define classes of its objects, beside those of recrawl.
+
+    Raises `BadState` for anything that is not of that form.
+    """
+    try:
+        return _Restorer(arrays, modules).value(tree)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise BadState(f"it is not what was kept: {type(error).__name__}: {error}") from error
+
+
+class _Restorer:
+    def __init__(self, arrays: Arrays, modules: Collection[str]) -> None:
+        self.arrays, self.modules = arrays, modules
+
+    def value(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self.value(each) for each in tree]
+        if not isinstance(tree, dict):
+            return tree
+        kind = next(iter(tree))
+        return getattr(self, f"_{kind}")(tree[kind], tree)
+
+    def _float(self, text: str, tree: Any) -> float:
+        return float(text)
+
+    def _array(self, place: int, tree: Any) -> NDArray[Any]:
+        return self.arrays[place]
+
+    def _scalar(self, parts: list[Any], tree: Any) -> Any:
+        return np.dtype(parts[0]).type(self.value(parts[1]))
+
+    def _time(self, text: str, tree: Any) -> datetime:
+        return datetime.fromisoformat(text)
+
+    def _enum(self, place: str, tree: Any) -> Any:
+        return self._class(place)[tree["name"]]
+
+    def _tuple(self, values: list[Any], tree: Any) -> Any:
+        return tuple(map(self.value, values))
+
+    def _named(self, place: str, tree: Any) -> Any:
+        kind = self._class(place)
+        return tuple.__new__(kind, map(self.value, tree["has"]))
+
+    def _deque(self, values: list[Any], tree: Any) -> Any:
+        return deque(map(self.value, values), maxlen=tree["most"])
+
+    def _frozenset(self, values: list[Any], tree: Any) -> Any:
+        return frozenset(map(self.value, values))
+
+    def _set(self, values: list[Any], tree: Any) -> Any:
+        return set(map(self.value, values))
+
+    def _dict(self, pairs: list[Any], tree: Any) -> Any:
+        return {self.value(key): self.value(each) for key, each in pairs}
+
+    def _strings(self, parts: list[Any], tree: Any) -> pa.Array:
+        start, text = (self.value(part) for part in parts)
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(start)), pa.py_buffer(np.ascontiguousarray(text))]
+        return pa.Array.from_buffers(pa.large_string(), len(start) - 1, buffers).cast(pa.string())
+
+    def _sparse(self, parts: list[Any], tree: Any) -> Any:
+        return _is_sparse()(tuple(self.value(part) for part in parts), shape=tuple(tree["shape"]))
+
+    def _object(self, place: str, tree: Any) -> Any:
+        kind = self._class(place)
+        made = kind.__new__(kind)
+        for name, each in tree["has"].items():
+            object.__setattr__(made, name, self.value(each))
+        for name in getattr(kind, "not_kept", ()):
+            object.__setattr__(made, name, None)
+        return made
+
+    def _class(self, place: str) -> Any:
+        module, _, name = place.partition(":")
+        if not module.startswith("recrawl.") and module not in self.modules:
+            raise BadState(f"it names the class {name!r} of {module!r}, which is not one of recrawl's")
+        if module not in sys.modules:
+            __import__(module)
+        found: Any = sys.modules[module]
+        for part in name.split("."):
+            found = getattr(found, part)
+        if not isinstance(found, type):
+            raise BadState(f"it names {place!r}, which is not a class")
+        return found

@@ -1,0 +1,81 @@
+"""Which visits something was learnt from: enough to see later whether the same visits are still all there were until then."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from recrawl.core.arrays import Flags, Ints
+from recrawl.core.times import moment
+from recrawl.history.history import SLIM, History
+from recrawl.history.schema import VISITS
+from recrawl.history.timeline import Timeline, ordered
+
+_ODD = np.int64(-7046029254386353131)
+
+
+@dataclass(frozen=True)
+class PastVisits:
+    """Visits up to a moment: how many, a digest of them all, and the files that they were read from.
+
+    As long as these files are part of the history, nothing but the files added since has to be looked at. After a compaction the
+    digest tells whether the visits are the same.
+    """
+
+    n: int = 0
+    digest: int = 0
+    files: frozenset[str] = field(default_factory=frozenset)
+
+    def with_more(self, timeline: Timeline, since: int, until: int) -> PastVisits:
+        """The same with the visits of a timeline after one moment and up to another."""
+        rows = np.flatnonzero((timeline.at > since) & (timeline.at <= until))
+        n, digest = _digest(timeline.rows, rows)
+        return PastVisits(self.n + n, (self.digest + digest) & 0xFFFFFFFFFFFFFFFF, frozenset(timeline.files))
+
+    def is_unchanged(self, history: History, until: int) -> bool:
+        """Whether the visits up to the moment are still these, and no others."""
+        before = ds.field("at") <= pa.scalar(moment(until), VISITS.field("at").type)
+
+        def check(table: ds.Dataset) -> bool:
+            files = {os.path.basename(file): file for file in table.files}
+            if self.files <= files.keys():
+                added = [path for name, path in files.items() if name not in self.files]
+                return not added or ds.dataset(added, schema=table.schema).count_rows(filter=before) == 0
+            rows = ordered(table.to_table(filter=before))
+            return (self.n, self.digest) == _digest(rows, np.arange(rows.num_rows))
+
+        return history.store.read_at_once("visits", check)[0]
+
+    def still_holds(self, history: History, until: int, files: tuple[str, ...]) -> bool:
+        """The same at the moment when some files were read: nothing that is older came between two looks."""
+        return self.files == frozenset(files) or self.is_unchanged(history, until)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"n": self.n, "digest": f"{self.digest:016x}", "files": sorted(self.files)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> PastVisits:
+        """The inverse of `as_dict`."""
+        return cls(int(values["n"]), int(values["digest"], 16), frozenset(values["files"]))
+
+
+def _digest(rows: pa.Table, which: Ints) -> tuple[int, int]:
+    """How many rows these are, and a sum of hashes: the same in any order."""
+    mixed = np.zeros(len(which), np.int64)
+    with np.errstate(over="ignore"):
+        for name in SLIM:
+            column = rows[name]
+            known: Flags = np.asarray(column.is_valid())[which]
+            if pa.types.is_timestamp(column.type):
+                column = column.cast(pa.int64())
+            values = column.cast(pa.int64()).fill_null(0).to_numpy()[which]
+            mixed = (mixed ^ (values + known)) * _ODD
+            mixed ^= (mixed >> np.int64(29)) & np.int64(0x7FFFFFFFF)
+        total = int(mixed.astype(np.uint64).sum(dtype=np.uint64)) if len(mixed) else 0
+    return len(which), total

@@ -1,0 +1,278 @@
+"""What is known is carried, not recomputed: a policy learns from the visits that are new since it last learnt.
+
+Learning is a fold over the stream of visits (`recrawl.world.stream`). After the last batch that is complete, what was learnt is
+kept beside the history (`recrawl.history.states`); visits of the last batch, which may still be going on, are learnt from, but that
+is not kept.
+The next time only visits that came since are followed. Where visits were added that are older than what was learnt, learning goes
+back to a checkpoint before them, or to the beginning. The numbers are the same in all cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+import xxhash
+
+from recrawl.core.arrays import Ints
+from recrawl.core.snapshot import restored, taken
+from recrawl.core.times import NEVER, iso_text, moment
+from recrawl.core.words import count
+from recrawl.errors import BadState, HistoryError, NotEnoughData
+from recrawl.history import History, Timeline
+from recrawl.history.past import PastVisits
+from recrawl.history.states import Checkpoint, States
+from recrawl.models.change_expectation import ChangeExpectation
+from recrawl.models.link_expectation import LinkExpectation
+from recrawl.plan.own_plans import OwnPlans
+from recrawl.policies.base import Policy
+from recrawl.policies.registry import blaming
+from recrawl.web.link_kinds import LinkKind
+from recrawl.world.batches import BatchRule, CrawlPace, distinct_moments, rule_for
+from recrawl.world.notions import Notion
+from recrawl.world.pages import Need
+from recrawl.world.stream import Stream, next_segment
+
+if TYPE_CHECKING:
+    from recrawl.world.wordings import Said
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Learnt:
+    """Everything that was learnt from the visits up to a moment."""
+
+    policy: Policy
+    stream: Stream = field(default_factory=Stream)
+    links: LinkExpectation = field(default_factory=lambda: LinkExpectation(0))
+    changes: ChangeExpectation = field(default_factory=lambda: ChangeExpectation(0))
+    pace: CrawlPace = field(default_factory=CrawlPace)
+    visits: PastVisits = field(default_factory=PastVisits)  # that it was learnt from
+    rule: BatchRule | None = None
+    plans: str = ""  # a digest of the policy's own plans up to then
+
+    def go_on(
+        self,
+        history: History,
+        timeline: Timeline,
+        until: int,
+        *,
+        own_plans: OwnPlans,
+        notion: Notion | None = None,
+        said: Said | None = None,
+    ) -> None:
+        """Learn from the visits of a timeline up to a moment that come after those learnt from so far."""
+        assert self.rule is not None
+        if self.stream.until == NEVER:
+            self.stream.pages.words = None if said is None else said.counts
+            with blaming(self.policy):
+                self.policy.start(self.stream.pages)
+        segment = next_segment(
+            self.stream,
+            history,
+            timeline,
+            self.rule,
+            until=until,
+            needs=self.policy.needs,
+            notion=notion,
+            text=None if said is None else said.text,
+        )
+        pages = self.stream.pages
+        with blaming(self.policy), ThreadPoolExecutor(3) as threads:
+            for visits, n_before in self.stream.follow(segment):
+                if len(pages) > n_before:
+                    self.policy.extend(pages, n_before)
+                    self.links.extend_to(len(pages))
+                    self.changes.extend_to(len(pages))
+                memo = own_plans.memo_for(self.stream.page[visits.page], visits.at)
+                visits = replace(visits, memo=memo) if memo is not None else visits
+                # They are independent of each other.
+                learners = (self.links, self.changes, self.policy)
+                list(threads.map(lambda learner, visits=visits: learner.observe(visits), learners))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """How to learn from a history.
+
+    carry: keep what was learnt beside the history. relearn: do not use what was kept before. on_note is called with what the user
+    should know.
+    """
+
+    history: History
+    policy: Policy
+    every: str = "auto"
+    notion: Notion | None = None
+    links: LinkKind = "all"
+    carry: bool = False
+    relearn: bool = False
+    on_step: Say = lambda step: None
+    on_note: Say = lambda note: None
+
+    def learn(self, before: int | None = None) -> Learnt:
+        """All that the past shows; `before`: without states that have learnt up to that moment or later."""
+        self.on_step("looking for what was learnt before")
+        learnt = None if self.relearn or not self.can_carry else self._restored(before)
+        if learnt is None:
+            learnt = Learnt(self.policy)
+        self.on_step("reading visits")
+        timeline = self._new_visits(learnt)
+        if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, timeline.files):
+            return self.learn(before)  # older visits were added just now
+        if learnt.stream.until == NEVER and not timeline.n_visits:
+            until = " up to that time" if self.history.until else ""
+            raise NotEnoughData(f"the history holds no visits{until}")
+        rule = rule_for(self.every, self._pace(learnt, timeline))
+        if learnt.rule is not None and not learnt.pace.is_same(rule, learnt.rule):
+            self.on_note(f"learning again from the beginning, since visits now come {rule.why}")
+            return replace(self, relearn=True).learn()
+        if self._continues(learnt, timeline, rule):
+            return self.learn(before=learnt.stream.until)
+        learnt.rule = rule
+        self._fold(learnt, timeline)
+        self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
+        return learnt
+
+    @property
+    def can_carry(self) -> bool:
+        """Whether what is learnt can be kept: not where it depends on the words of pages, which are numbered anew each time."""
+        return self.notion is None and Need.WORDS not in self.policy.needs
+
+    def _continues(self, learnt: Learnt, timeline: Timeline, rule: BatchRule) -> bool:
+        """Whether the first new visits belong to a batch that was taken to be complete."""
+        fresh = timeline.at[timeline.at > learnt.stream.until]
+        if learnt.stream.began is None or not len(fresh):
+            return False
+        return rule.is_one_batch(learnt.stream.until, int(fresh.min()), learnt.stream.began)
+
+    def _fold(self, learnt: Learnt, timeline: Timeline) -> None:
+        fresh = timeline.at[timeline.at > learnt.stream.until]
+        moments = distinct_moments(fresh)
+        own_plans, said = self._own_plans, self._said(timeline)
+        assert learnt.rule is not None
+        ends = learnt.rule.batch_ends(moments, learnt.stream.began)
+        complete = moments[moments <= ends[-2]] if len(ends) > 1 and len(moments) else moments[:0]
+        self.on_step(f"learning from {count(len(fresh), 'visit')}")
+        if len(complete):
+            until = int(complete[-1])
+            pace = self._pace(learnt, timeline, until)
+            past = learnt.visits.with_more(timeline, learnt.stream.until, until)
+            learnt.go_on(self.history, timeline, until, own_plans=own_plans, notion=self.notion, said=said)
+            learnt.pace, learnt.visits, learnt.plans = pace, past, own_plans.digest(until)
+            if self.carry and self.can_carry:
+                self.on_step("keeping what was learnt")
+                self._keep(learnt)
+        if len(moments) > len(complete):
+            learnt.go_on(self.history, timeline, int(moments[-1]), own_plans=own_plans, notion=self.notion, said=said)
+
+    def _said(self, timeline: Timeline) -> Said | None:
+        """What pages said at every visit, if the policy needs that."""
+        if Need.WORDS not in self.policy.needs:
+            return None
+        from recrawl.world.wordings import said_at
+
+        return said_at(self.history, np.arange(timeline.n_visits), needed=False)
+
+    @cached_property
+    def _own_plans(self) -> OwnPlans:
+        return OwnPlans.of(self.history, repr(self.policy))
+
+    def _pace(self, learnt: Learnt, timeline: Timeline, until: int | None = None) -> CrawlPace:
+        """How fast the history was crawled, up to a moment."""
+        fresh = timeline.at > learnt.stream.until
+        if until is not None:
+            fresh &= timeline.at <= until
+        page, at = timeline.page[fresh], timeline.at[fresh]
+        place = _places(learnt.stream.page, page)
+        is_known = place >= 0
+        last = np.where(
+            is_known, learnt.stream.pages.last_visit[np.maximum(place, 0)] if is_known.any() else NEVER, NEVER
+        )
+        n_new = len(np.unique(page[~is_known]))
+        return learnt.pace.going_on(last, learnt.stream.until, page, at, n_new)
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+
+    @property
+    def _subject(self) -> str:
+        """A name for what is learnt: states with the same name are of the same past, policy and settings."""
+        policy = self.policy
+        about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links]
+        return xxhash.xxh64_hexdigest(orjson.dumps(about))
+
+    def _keep(self, learnt: Learnt) -> None:
+        head = {
+            "policy": self.policy.name,
+            "every": self.every,
+            "n_visits": learnt.visits.n,
+            "n_pages": len(learnt.stream.page),
+            "n_batches": learnt.stream.n_batches,
+            "visits": learnt.visits.as_dict(),
+        }
+        try:
+            tree, arrays = taken(learnt)
+            States(self.history.beside).save(self._subject, learnt.stream.until, head, tree, arrays)
+        except (BadState, HistoryError, OSError) as error:
+            self.on_note(f"what was learnt could not be kept, so the next plan learns it again: {error}")
+
+    def _restored(self, before: int | None) -> Learnt | None:
+        """The newest state that fits the history as it is now; None where there is none."""
+        states, is_late = States(self.history.beside), before is not None
+        for checkpoint in states.checkpoints(self._subject):
+            if self.history.until is not None and moment(checkpoint.until) > self.history.until:
+                continue
+            if before is not None and checkpoint.until >= before:
+                continue
+            past = PastVisits.from_dict(checkpoint.head["visits"])
+            if not past.is_unchanged(self.history, checkpoint.until):
+                is_late = True
+                continue
+            learnt = self._loaded(states, checkpoint)
+            if learnt is not None:
+                if is_late:
+                    when = iso_text(moment(checkpoint.until))
+                    self.on_note(
+                        f"older visits were added since the last plan: learning continues from {when[:16]} UTC"
+                    )
+                return learnt
+        if is_late:
+            self.on_note("older visits were added since the last plan: learning again from the beginning")
+        return None
+
+    def _loaded(self, states: States, checkpoint: Checkpoint) -> Learnt | None:
+        try:
+            tree, arrays = states.load(checkpoint)
+            learnt = restored(tree, arrays, (type(self.policy).__module__,))
+            if not isinstance(learnt, Learnt) or type(learnt.policy) is not type(self.policy):
+                raise BadState("it is of something else")
+            if learnt.plans != self._own_plans.digest(learnt.stream.until):
+                raise BadState("the plans that were made until then are others now")
+        except BadState as error:
+            self.on_note(f"what was learnt before cannot be used ({error}): learning again")
+            return None
+        return learnt
+
+    def _new_visits(self, learnt: Learnt) -> Timeline:
+        """The visits that are not learnt from yet, with all earlier ones to the same pages."""
+        if not self.can_carry:
+            timeline = self.history.timeline
+        elif learnt.stream.until == NEVER:
+            timeline = self.history.slim_timeline
+        else:
+            timeline = self.history.timeline_after(moment(learnt.stream.until))
+        return timeline.with_links(self.links)
+
+
+def _places(ids: Ints, wanted: Ints) -> Ints:
+    """The place of each id; -1 where there is none."""
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(ids)
+    at = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
+    return np.where(ids[order][at] == wanted, order[at], -1)

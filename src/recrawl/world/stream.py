@@ -1,0 +1,307 @@
+"""A recorded crawl followed visit by visit, as its crawler lived it: what it knew after each batch.
+
+Learning is a fold over this stream. A `Stream` holds what must be known of everything followed so far; a `Segment` is what comes
+next, read from a history. Pages and links are numbered in the order in which they become known, so numbers never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists
+from recrawl.core.growing import grown
+from recrawl.core.times import NEVER, moment
+from recrawl.history import History, Timeline
+from recrawl.history.history import count_new
+from recrawl.history.url_lookup import IdFilter
+from recrawl.web.visit import Outcome
+from recrawl.world.batches import BatchRule, distinct_moments
+from recrawl.world.kernels import learn_links, lists_of, unknown_links
+from recrawl.world.notions import Notion
+from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
+from recrawl.world.pages import Need, Pages, Visits, hours_between
+from recrawl.world.recording import numbered_lists, versions
+
+RECENT = 100  #: batches that show how long one usually is
+
+
+@dataclass
+class Stream:
+    """What was followed so far."""
+
+    pages: Pages = field(default_factory=lambda: Pages.unseen(np.empty(0, np.int64), np.empty(0, np.int64)))
+    page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
+    url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    link: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history of the numbered links
+    last_new: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # when a page last showed a new link; NEVER
+    until: int = NEVER  # microseconds: all visits up to then were followed
+    began: int | None = None  # microseconds: the first visit
+    recent: list[int] = field(default_factory=list)  # ends of the last batches
+    n_batches: int = 0
+
+    @property
+    def n_visits(self) -> int:
+        """How many visits were followed."""
+        return int(self.pages.n_visits.sum())
+
+    @property
+    def cycle_hours(self) -> float | None:
+        """The usual time between two batches; None before there were two."""
+        return float(np.median(np.diff(self.recent))) / 3.6e9 if len(self.recent) > 1 else None
+
+    def follow(self, segment: Segment) -> Iterator[tuple[Visits, int]]:
+        """The batches of a segment, and how many pages were known before each.
+
+        A batch in which a page is visited twice comes in parts, so that no page is in one of them twice.
+        """
+        self._take_over(segment)
+        if self.began is None and len(segment.at):
+            self.began = int(segment.at.min())
+        known: Flags = np.zeros(len(self.link), np.bool_)
+        known[: segment.n_links_before] = True
+        for part in segment.parts():
+            n_before = len(self.pages)
+            self._extend(segment, segment.n_known[part.batch])
+            yield self._visits(segment, part, known), n_before
+
+    def _take_over(self, segment: Segment) -> None:
+        """Number the pages and links that the segment adds."""
+        self.page = np.concatenate([self.page, segment.new_page])
+        self.url = pa.concat_arrays([self.url, segment.new_url])
+        self.link = np.concatenate([self.link, segment.new_link])
+        if len(segment.new_page):
+            segment.host, segment.site = hosts_and_sites(self.url)
+            segment.groups = folders_and_namesakes(self.url)
+
+    def _extend(self, segment: Segment, n: int) -> None:
+        if n > len(self.pages) and segment.host is not None and segment.site is not None:
+            self.pages.extend(segment.site[:n], segment.host[:n], tuple(group[:n] for group in segment.groups))
+            self.last_new = grown(self.last_new, n, NEVER)
+
+    def _visits(self, segment: Segment, part: Part, known: Flags) -> Visits:
+        """What a part of a batch showed; from now on it is known."""
+        visit, page, pages = part.visit, segment.row[part.visit], self.pages
+        number = segment.number[visit]
+        answered = number >= 0
+        lists = segment.lists
+        shown = LinkLists(*lists_of(lists.start, lists.links, np.maximum(number, 0), answered))
+        if self.n_batches == 0:
+            known[shown.links] = True  # where the crawl begins, nothing can be called new
+        read_anew = np.repeat(segment.baseline[visit], shown.sizes)
+        known[shown.links[read_anew]] = True  # read in a new way is not newly published
+        new = LinkLists(*unknown_links(shown.start, shown.links, known))
+        n_found = len(learn_links(new.links, known))
+        at, outcome = segment.at[visit], segment.outcome[visit]
+        visits = Visits(
+            at=at,
+            ended_at=moment(int(at.max(initial=self.until))),
+            page=page,
+            age_hours=hours_between(pages.last_visit[page], at),
+            is_first=pages.n_visits[page] == 0,
+            answered=answered,
+            gone=outcome == Outcome.GONE,
+            failed=outcome == Outcome.FAILED,
+            changed=segment.changed[visit],
+            n_new_since=segment.n_new_since[visit],
+            updated=segment.updated[visit],
+            shown=shown,
+            new=new,
+            n_found=n_found,
+            text=None if segment.text is None else segment.text[visit],
+        )
+        pages.note(visits)
+        gained = visits.n_new_since > 0
+        self.last_new[page[gained]] = at[gained]
+        self.until = max(self.until, int(at.max(initial=self.until)))
+        if part.is_last:
+            self.recent = [*self.recent[1 - RECENT :], int(at.max(initial=self.until))]
+            self.n_batches += 1
+        return visits
+
+
+@dataclass(frozen=True)
+class Part:
+    """Visits of one batch to pages that differ."""
+
+    batch: int  # within its segment
+    visit: Ints  # within its segment, in the order of the pages
+    is_last: bool  # of its batch
+
+
+@dataclass(kw_only=True)
+class Segment:
+    """Some visits that follow what a stream has followed so far, with what each of them showed: one entry per visit."""
+
+    at: Ints
+    row: Ints  # the page's number in the stream
+    outcome: Ints8
+    number: Ints  # its list of links in `lists`; -1: not known
+    lists: LinkLists  # numbers of the stream
+    baseline: Flags
+    changed: Ints8
+    n_new_since: Ints32
+    updated: Ints8
+    batch: Ints  # ascending in time
+    n_known: Ints  # pages known by the end of each batch
+    new_page: Ints
+    new_url: pa.Array
+    new_link: Ints
+    n_links_before: int
+    text: Ints32 | None = None  # row of `Pages.words`; -1: not known
+    host: Ints | None = None  # of all pages of the stream
+    site: Ints | None = None
+    groups: tuple[Ints, ...] = ()
+
+    def parts(self) -> Iterator[Part]:
+        """The batches in order of time, each in as many parts as it takes that no page is in one twice."""
+        order = np.lexsort((self.row, self.at))
+        begin = _cuts(self.row[order], self.batch[order], int(self.row.max(initial=-1)) + 1)
+        for i, (low, high) in enumerate(zip(begin, [*begin[1:], len(order)], strict=True)):
+            visit = order[low:high]
+            batch = int(self.batch[visit[0]])
+            is_last = i + 1 == len(begin) or int(self.batch[order[high]]) != batch
+            yield Part(batch, visit[np.argsort(self.row[visit])], is_last)
+
+
+@njit(cache=True)
+def _cuts(row, batch, n_pages):  # type: ignore[no-untyped-def]
+    """Where parts begin: with a batch, and where a page is visited again within one."""
+    begin, n, last = np.empty(len(row), np.int64), 0, np.full(n_pages, -1, np.int64)
+    for i in range(len(row)):
+        if i == 0 or batch[i] != batch[i - 1] or last[row[i]] >= begin[n - 1]:
+            begin[n] = i
+            n += 1
+        last[row[i]] = i
+    return begin[:n]
+
+
+def next_segment(
+    stream: Stream,
+    history: History,
+    timeline: Timeline,
+    rule: BatchRule,
+    *,
+    until: int,
+    needs: frozenset[Need] = frozenset(),
+    notion: Notion | None = None,
+    text: Ints32 | None = None,
+) -> Segment:
+    """The visits of a timeline after those that the stream has followed, up to a moment.
+
+    The timeline must hold all visits, early and late, to every page that is visited in the segment: what a visit shows depends on
+    the ones before it. `text`: what pages said at each of its visits, if a policy needs that.
+    """
+    fresh = np.flatnonzero((timeline.at > stream.until) & (timeline.at <= until))
+    at, page = timeline.at[fresh], timeline.page[fresh]
+    batch = np.searchsorted(rule.batch_ends(distinct_moments(at), stream.began), at)
+    new_page, new_url, first_batch = _new_pages(stream, history, page, batch)
+    row = _rows(np.concatenate([stream.page, new_page]), page)
+    readable = fresh[(timeline.links[fresh] >= 0) & (timeline.outcome[fresh] <= Outcome.UNCHANGED)]
+    of_visit, lists, link = numbered_lists(timeline, readable)
+    lists, new_link = _renumbered(lists, link, stream.link)
+    number = np.full(timeline.n_visits, -1, np.int64)
+    number[readable] = of_visit
+    new = count_new(timeline)
+    updated = np.clip(new.total("page"), -1, 1) if Need.UPDATES in needs else np.full(timeline.n_visits, -1)
+    segment = Segment(
+        at=at,
+        row=row,
+        outcome=timeline.outcome[fresh],
+        number=number[fresh],
+        lists=lists,
+        baseline=timeline.baseline[fresh],
+        changed=_changes(history, timeline, fresh, notion),
+        n_new_since=np.where(number[fresh] >= 0, new.total("previous")[fresh], -1).astype(np.int32),
+        updated=np.where(number[fresh] >= 0, updated[fresh], -1).astype(np.int8),
+        batch=batch,
+        n_known=len(stream.page) + np.searchsorted(first_batch, np.arange(int(batch.max(initial=-1)) + 1), "right"),
+        new_page=new_page,
+        new_url=new_url,
+        new_link=new_link,
+        n_links_before=len(stream.link),
+    )
+    if text is not None:
+        segment.text = np.where(segment.outcome <= Outcome.UNCHANGED, text[fresh], -1).astype(np.int32)
+    return segment
+
+
+def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tuple[Ints, pa.Array, Ints]:
+    """The pages that become known, by their first batch and then by URL: ids, URLs, first batches."""
+    ids, place = np.unique(page, return_inverse=True)
+    first = np.full(len(ids), np.iinfo(np.int64).max)
+    np.minimum.at(first, place, batch)
+    is_new = ~np.isin(ids, stream.page)
+    ids, first = ids[is_new], first[is_new]
+    url = history.urls_of(ids).cast(pa.string())
+    by_name = pc.sort_indices(url).to_numpy()
+    order = by_name[np.argsort(first[by_name], kind="stable")]
+    return ids[order], url.take(pa.array(order)), first[order]
+
+
+def _rows(known: Ints, page: Ints) -> Ints:
+    order = np.argsort(known)
+    rows: Ints = order[np.searchsorted(known[order], page)]
+    return rows
+
+
+def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, Ints]:
+    """The lists with the numbers that links have in a stream; and the ids of links that are new to it."""
+    if not len(known):
+        return lists, link
+    number = np.full(len(link), -1, np.int64)
+    order = np.argsort(link)
+    at, which = IdFilter(link[order]).among(known)
+    number[order[which]] = at
+    is_new = number < 0
+    number[is_new] = len(known) + np.arange(int(is_new.sum()))
+    links = number[lists.links].astype(np.int32)
+    _sort_lists(lists.start, links)
+    return LinkLists(lists.start, links), link[is_new]
+
+
+@njit(cache=True)
+def _sort_lists(start, links):  # type: ignore[no-untyped-def]
+    for i in range(len(start) - 1):
+        links[start[i] : start[i + 1]].sort()
+
+
+def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion | None) -> Ints8:
+    """Whether pages changed at some visits: 1 or 0; -1 where there was nothing to compare with."""
+    seen = np.flatnonzero(timeline.outcome <= Outcome.UNCHANGED)
+    version = np.full(timeline.n_visits, -1, np.int64)
+    version[seen] = versions(timeline, seen)
+    changed: Ints8 = _changed(timeline.page_start, timeline.outcome, timeline.baseline, version)[fresh]
+    if notion is None:
+        return changed
+    from recrawl.world.change import changes_at_visits
+
+    worded = np.asarray(timeline.rows["terms"].is_valid())
+    is_worded = np.isin(timeline.page[fresh], np.unique(timeline.page[worded]))  # all others keep their versions
+    return np.where(is_worded, changes_at_visits(history, fresh, notion), changed).astype(np.int8)
+
+
+_OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)
+
+
+@njit(cache=True)
+def _changed(page_start, outcome, baseline, version):  # type: ignore[no-untyped-def]
+    """Whether each visit shows another version than the last one before it that is known, unless the page is read anew."""
+    changed = np.full(len(outcome), -1, np.int8)
+    for p in range(len(page_start) - 1):
+        last, is_reread = np.int64(-1), False
+        for v in range(page_start[p], page_start[p + 1]):
+            is_reread |= baseline[v]
+            if outcome[v] != _OK and outcome[v] != _UNCHANGED:
+                continue
+            if version[v] >= 0:
+                if last >= 0 and not is_reread:
+                    changed[v] = version[v] != last
+                last = version[v]
+            is_reread = False
+    return changed

@@ -1,0 +1,296 @@
+"""What is known is carried: plans with and without a state, however visits arrive, are the same to the byte."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recrawl.core.snapshot import restored, taken
+from recrawl.errors import BadState
+from recrawl.history import History
+from recrawl.history.states import States
+from recrawl.plan.learning import Learning
+from recrawl.plan.options import PlanOptions
+from recrawl.plan.planner import Planner
+from recrawl.policies import known, named
+from recrawl.policies.base import Policy
+from recrawl.testing import tiny_history
+from recrawl.web.visit import Visit
+from recrawl.world.pages import Need
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+NOW = START + timedelta(days=40)
+POLICIES = [name for name, policy in known().items() if Need.FUTURE not in policy.needs]
+QUICK = [name for name in POLICIES if not name.startswith("predicted")]  # those that train forests take seconds each
+
+
+def made_up(seed: int) -> list[Visit]:
+    """Visits by crawl or at random times, with pages that appear later, fail, are gone, unchanged or read anew."""
+    chance = np.random.default_rng(seed)
+    n_pages, n_days = int(chance.integers(3, 12)), int(chance.integers(6, 14))
+    is_irregular, born = chance.random() < 0.5, chance.integers(0, n_days // 2 + 1, n_pages)
+    visits = []
+    for page in range(n_pages):
+        n_links = 0
+        for day in range(int(born[page]), n_days):
+            if is_irregular and chance.random() < 0.4:
+                continue
+            hours = 24 * day + chance.random() * (24 if is_irregular else 0.3)
+            n_links += int(chance.poisson(0.5 * page))
+            url, kind = f"https://h{page % 3}.example/{page}", chance.random()
+            at = START + timedelta(hours=float(hours))
+            if kind < 0.2:
+                visits.append(Visit(url=url, at=at, status=404 if kind < 0.05 else 500 if kind < 0.1 else 304))
+                continue
+            links = [f"https://h{page % 3}.example/n{page // 2}-{i}" for i in range(max(0, n_links - 8), n_links + 2)]
+            visits.append(Visit(url=url, at=at, links=links, baseline=True if kind > 0.97 else None))
+    return sorted(visits, key=lambda visit: visit.at)
+
+
+def pieces_of(visits: Sequence[Visit], seed: int, n: int = 5) -> list[Sequence[Visit]]:
+    """Visits cut into pieces, in the order of time or (for odd seeds) shuffled."""
+    chance = random.Random(seed)
+    cuts = sorted(chance.sample(range(1, len(visits)), min(n - 1, len(visits) - 1)))
+    pieces = [visits[low:high] for low, high in zip([0, *cuts], [*cuts, len(visits)], strict=True)]
+    if seed % 2:
+        chance.shuffle(pieces)
+    return pieces
+
+
+def planned(
+    history: History, policy: str | Policy, *, carry: bool = False, relearn: bool = False, now: datetime = NOW
+) -> str:
+    """A plan as text, with every number in full."""
+    options = PlanOptions(budget="3", policy=policy, relearn=relearn)
+    return repr(Planner(history, options, now, carry=carry).plan().to_arrow().to_pydict())
+
+
+def notes_of(history: History, policy: str = "average-count", **more: Any) -> list[str]:
+    notes: list[str] = []
+    Learning(history=history.as_of(NOW), policy=named(policy), carry=True, on_note=notes.append, **more).learn()
+    return [note for note in notes if not note.startswith("learnt from")]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("policy", QUICK)
+def test_a_plan_is_the_same_however_visits_arrive_and_whatever_was_kept(policy: str, seed: int, tmp_path: Path) -> None:
+    visits = made_up(seed)
+    history, at_once = History.create(tmp_path / "pieces"), History.create(tmp_path / "at-once")
+    for piece in pieces_of(visits, seed):
+        history.add(piece)
+        assert planned(history, policy, carry=True) == planned(history, policy, relearn=True)
+    at_once.add(visits)
+    assert planned(history, policy, carry=True) == planned(at_once, policy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - set(QUICK)))
+def test_so_it_is_for_policies_that_train_models(policy: str, tmp_path: Path) -> None:
+    visits, history = made_up(4), History.create(tmp_path / "pieces")
+    for piece in pieces_of(visits, 4):
+        history.add(piece)
+        assert planned(history, policy, carry=True) == planned(history, policy, relearn=True)
+
+
+@pytest.mark.parametrize("seed", range(10, 22))
+def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int, tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for piece in pieces_of(made_up(seed), seed, 7):
+        history.add(piece)
+        assert planned(history, "expected-harvest", carry=True) == planned(history, "expected-harvest", relearn=True)
+
+
+def test_only_visits_since_the_last_plan_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tiny_history(12) as history:
+        learning = Learning(history=history, policy=named("average-count"), carry=True)
+        learning.learn()
+        (kept,) = States(history.beside).checkpoints()
+        assert kept.head["n_batches"] == 11  # the last one may still be going on
+        followed = []
+        observe = type(learning.policy).observe
+        monkeypatch.setattr(
+            type(learning.policy), "observe", lambda self, visits: (followed.append(len(visits)), observe(self, visits))
+        )
+        Learning(history=history, policy=named("average-count")).learn()
+    assert followed == [3]
+
+
+@pytest.mark.parametrize("policy", ["bandit", "expected-harvest", "history-aware", "windowed-clique", "lambda-crawl"])
+def test_a_state_restored_in_a_new_process_goes_on_equal(policy: str, tmp_path: Path) -> None:
+    visits = made_up(6)
+    history = History.create(tmp_path / "h")
+    history.add(visits[: len(visits) // 2])
+    planned(history, policy, carry=True)
+    history.add(visits[len(visits) // 2 :])
+    code = (
+        "import sys; sys.path.insert(0, 'tests/plan'); from test_learning import *; "
+        f"print(planned(History.open({str(tmp_path / 'h')!r}), {policy!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.stdout.strip() == planned(history, policy, relearn=True), done.stderr
+
+
+def test_late_visits_send_learning_back_and_a_line_says_so(tmp_path: Path) -> None:
+    visits = made_up(2)
+    history = History.create(tmp_path / "h")
+    late = visits[4]
+    history.add(visit for visit in visits if visit is not late)
+    assert notes_of(history) == []
+    history.add([late])
+    (note,) = notes_of(history)
+    assert note.startswith("older visits were added since the last plan: learning ")
+    assert notes_of(history) == []
+
+
+def test_learning_continues_from_a_checkpoint_before_late_visits(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    days = [
+        [Visit(url=f"https://e.org/{p}", at=START + timedelta(days=d), links=[f"https://e.org/{p}-{d}"]) for p in "ab"]
+        for d in range(30)
+    ]
+    for first in range(0, 30, 6):
+        history.add(visit for day in days[first : first + 6] for visit in day)
+        notes_of(history)
+    assert len(States(history.beside).checkpoints()) > 2
+    history.add([Visit(url="https://e.org/a", at=START + timedelta(days=27, hours=6), links=[])])
+    (note,) = notes_of(history)
+    assert "learning continues from 2026-01-" in note
+    assert planned(history, "average-count", carry=True) == planned(history, "average-count", relearn=True)
+
+
+def test_another_pace_of_the_crawl_is_said_and_everything_learnt_again(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    history.add(
+        Visit(url=f"https://e.org/{p}", at=START + timedelta(days=d), links=[]) for d in range(4) for p in "abc"
+    )
+    notes_of(history)
+    chance = np.random.default_rng(0)
+    hours = 24 * 5 + np.sort(chance.random(600)) * 400
+    history.add(
+        Visit(url=f"https://e.org/{i % 30}", at=START + timedelta(hours=float(hour)), links=[])
+        for i, hour in enumerate(hours)
+    )
+    (note,) = notes_of(history)
+    assert note.startswith("learning again from the beginning, since visits now come in batches of")
+
+
+def test_a_compaction_keeps_states_valid(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    visits = made_up(8)
+    for piece in pieces_of(visits, 8)[:-1]:
+        history.add(piece)
+    notes_of(history)
+    history.compact()
+    assert notes_of(history) == []
+    history.add(pieces_of(visits, 8)[-1])
+    assert notes_of(history) == []
+    assert planned(history, "average-count", carry=True) == planned(history, "average-count", relearn=True)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "not ours", "piece"])
+def test_a_damaged_or_foreign_state_is_ignored(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recrawl.history.states.SMALL", 64)
+    history = History.create(tmp_path / "h")
+    history.add(made_up(3))
+    whole = planned(history, "average-count", carry=True)
+    kind = "*.piece" if damage == "piece" else "*.state"
+    for path in (tmp_path / "h" / "states").glob(kind):
+        data = path.read_bytes()
+        path.write_bytes(
+            {"cut": data[:-9], "changed": data[:40] + b"?" + data[41:], "empty": b"", "piece": b""}.get(damage, b"{}")
+        )
+    assert planned(history, "average-count", carry=True) == whole
+
+
+def test_a_state_of_another_version_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tiny_history(8) as history:
+        Learning(history=history, policy=named("average-count"), carry=True).learn()
+        assert len(States(history.beside).checkpoints()) == 1
+        monkeypatch.setattr("recrawl.history.states.FORMAT", 99)
+        assert States(history.beside).checkpoints() == []
+
+
+def test_what_cannot_be_written_does_not_stop_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    history = History.create(tmp_path / "h")
+    history.add(made_up(3))
+    monkeypatch.setattr("recrawl.core.files.write_bytes", full)
+    (note,) = notes_of(history)
+    assert note.startswith("what was learnt could not be kept, so the next plan learns it again: ")
+    assert "No space left on device" in note
+
+
+def test_two_planners_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    history = History.create(tmp_path / "h")
+    visits = made_up(9)
+    history.add(visits[: len(visits) // 2])
+    with ThreadPoolExecutor(4) as threads:
+        plans = list(
+            threads.map(lambda _: planned(History.open(tmp_path / "h"), "average-count", carry=True), range(8))
+        )
+    assert set(plans) == {planned(history, "average-count", relearn=True)}
+
+
+def test_kill_while_a_state_is_written_loses_nothing(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    visits = made_up(11)
+    history.add(visits[: len(visits) // 2])
+    code = (
+        "import sys; sys.path.insert(0, 'tests/plan'); from test_learning import *\n"
+        f"history = History.open({str(tmp_path / 'h')!r})\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    planned(history, 'average-count', carry=True)\n"
+        "    States(history.beside).forget(States(history.beside).checkpoints()[0])"
+    )
+    for wait in (0.05, 0.11, 0.2):
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert planned(history, "average-count", carry=True) == planned(history, "average-count", relearn=True)
+
+
+def test_a_policy_that_cannot_be_kept_is_learnt_again_and_a_line_says_so(tmp_path: Path) -> None:
+    class Odd(type(named("average-count"))):  # type: ignore[misc]
+        name = "odd"
+
+        def observe(self, visits: Any) -> None:
+            super().observe(visits)
+            self.open_ = (i for i in range(3))
+
+    notes: list[str] = []
+    with tiny_history(8) as history:
+        Learning(history=history, policy=Odd(), carry=True, on_note=notes.append).learn()
+    assert any("could not be kept" in note and "generator" in note for note in notes)
+
+
+def test_a_snapshot_restores_no_class_that_is_not_ours() -> None:
+    tree, arrays = taken([1.5, float("inf"), None, {"a": (1, 2)}, np.float32(2), START, {3, 4}])
+    assert restored(tree, arrays) == [1.5, float("inf"), None, {"a": (1, 2)}, np.float32(2), START, {3, 4}]
+    for tree in ({"object": "os:environ", "has": {}}, {"object": "subprocess:Popen", "has": {}}, {"surprise": 1}):
+        with pytest.raises(BadState):
+            restored(tree, [])
+
+
+def test_a_read_only_question_keeps_nothing() -> None:
+    with tiny_history(8) as history:
+        planned(history, "average-count", now=datetime(2026, 4, 1, tzinfo=UTC))
+        assert States(history.beside).checkpoints() == []
