@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def timed(*words: str) -> Timed:
     process = subprocess.Popen(
         [sys.executable, "-m", "recrawl.cli", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _, status, used = __import__("os").wait4(process.pid, 0)
+    _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"recrawl {' '.join(words)} failed")
     return Timed(time.perf_counter() - began, used.ru_maxrss / 1e6)
@@ -131,9 +132,8 @@ def endless(n_pages: int = 200_000, n_hours: int = 8_760, per_hour: int = 200) -
         order, start, builder = chance.permutation(n_pages), datetime(2025, 1, 6, tzinfo=UTC), BatchBuilder()
         for hour in range(n_hours):
             _visit_hour(builder, order, rate, start, hour, per_hour)
-            if hour % 500 == 499 or hour >= n_hours - 3:
-                if hour < n_hours - 3 or hour == n_hours - 3:
-                    history.append(builder.take())
+            if hour % 500 == 499 or hour == n_hours - 3:  # the last two hours are added later
+                history.append(builder.take())
         first = plan(history.folder, "--every", "1h")
         yield Row(
             f"endless: first plan, {n_pages:,} pages, {n_hours:,} hourly batches",

@@ -21,11 +21,11 @@ from benchmarks.results.papers import markdown
 from benchmarks.results.results import imported
 from recrawl.policies import Budget, named
 from recrawl.replay import replay_many, summarise
+from recrawl.replay.past import past
 from recrawl.report.harvest.experiment import harvest
 from recrawl.report.harvest.page import harvest_tables
 from recrawl.report.tables import Table
 from recrawl.world.recorded import World
-from recrawl.world.recording import record
 
 #: name → options of visits.py, window in cycles of the policies that have one
 CORPORA: dict[str, tuple[tuple[str, ...], int]] = {
@@ -92,17 +92,16 @@ def compared(world: World, budgets: list[int], window: int, orders: int, rivals:
         shuffled = world if order == 0 else world.reordered(np.random.default_rng(order).permutation(world.n_pages))
         runs = replay_many(shuffled, policies, [Budget(n) for n in budgets], workers=1)
         for i, run in enumerate(runs):
-            told, place = summarise(run), i // len(policies)
-            found[i % len(policies), place, order] = told.coverage or 0.0
-            found[i % len(policies), len(budgets) + place, order] = told.within_4_cycles or 0.0
+            summary, place = summarise(run), i // len(policies)
+            found[i % len(policies), place, order] = summary.coverage or 0.0
+            found[i % len(policies), len(budgets) + place, order] = summary.within_4_cycles or 0.0
     heads = [f"k = {budget}" for budget in budgets]
     mean = found.mean(axis=2)
     names = [*rivals, *OWN]
     if rivals:
         names.insert(len(rivals), "best published")
         mean = np.insert(mean, len(rivals), mean[: len(rivals)].max(axis=0), axis=0)
-    told = zip(names, mean, strict=True)
-    rows = [[name, *(f"{value:.3f}" for value in row)] for name, row in told]
+    rows = [[name, *(f"{value:.3f}" for value in row)] for name, row in zip(names, mean, strict=True)]
     return Table(("policy", *heads, *(f"{head}, within 4 cycles" for head in heads)), rows)
 
 
@@ -111,7 +110,7 @@ def report(data: Path, name: str, orders: int, parts: list[str], related: int, r
     options, window = (CORPORA | OTHERS)[name]
     with tempfile.TemporaryDirectory() as folder:
         history = imported(data, options if related else (*options, "--no-terms"), folder)
-        world = record(history, CYCLES.get(name, "crawl"), n_related=related)
+        world = past(history, CYCLES.get(name, "auto"), n_related=related)
     budgets = [max(1, round(share * world.n_pages)) for share in SHARES]
     yield f"{world.n_pages:,} pages × {world.n_cycles} cycles, {world.discoverable:,} links to discover:\n"
     if "compared" in parts:

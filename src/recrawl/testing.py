@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 from scipy import sparse
 
 from recrawl.core.arrays import Flags, Ints, LinkLists
+from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import moment
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
@@ -27,7 +29,7 @@ from recrawl.policies.choice import LEVEL, Choice, Sentence
 from recrawl.sources.contract import check_source as check_source  # re-exported: one module for all checks
 from recrawl.world.crawler import Crawler
 from recrawl.world.pages import Need, Pages, Visits
-from recrawl.world.readings import ONLY_RECORDED
+from recrawl.world.readings import CARRY, ONLY_RECORDED
 from recrawl.world.recorded import FAILED, GONE, NOTHING, World
 
 if TYPE_CHECKING:
@@ -47,11 +49,14 @@ def tiny_world(
     hours: Sequence[float] | None = None,
     n_pages: int | None = None,
     says: Sequence[Sequence[Said]] | None = None,
+    known_from: Sequence[int] | None = None,
+    between: str = ONLY_RECORDED,
 ) -> World:
     """A world from plain lists: ``shows[cycle][page]`` holds the numbers of the links shown, or NOTHING, GONE or FAILED.
 
     Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one per hour
     if not given. `n_pages` is needed only where there is no cycle to count them in. ``says[cycle][page]``: the words as well.
+    `known_from`: the cycle from which on each page is known, ascending; 0 if not given. `between`: see `recrawl.world.recorded`.
 
     >>> tiny_world([[{1}, {2}], [{1, 3}, FAILED], [{3}, {2, 3, 4}]]).discoverable
     2
@@ -75,7 +80,7 @@ def tiny_world(
         url=pa.array([f"https://h{host[i]:04}.s{site[i]:04}.example/{i:04}" for i in range(n)], pa.string()),
         site=_renumbered(site),
         host=_renumbered(host),
-        first_cycle=np.zeros(n, np.int32),  # every page is known from the start
+        first_cycle=np.zeros(n, np.int32) if known_from is None else np.array(known_from, np.int32),
         time=time,
         row=row.astype(np.int32),
         cycle=cycle.astype(np.int32),
@@ -89,6 +94,7 @@ def tiny_world(
         link=np.array(link, np.int64),
         first_shown=first_shown,
         first_at=time[first_shown] if len(time) else np.zeros(len(link), np.int64),
+        between=between,
         **({} if says is None else _words(says, cycle, row, shown)),
     )
 
@@ -166,7 +172,8 @@ def check_policy(make: Make) -> None:
 
     In each of `cases`: every choice keeps `check_choice`; equal policies choose alike, byte for byte; to ask twice, or for
     another budget or another time in between, changes nothing; `start` makes a used policy as good as new; what it is given
-    stays as it is; `explain` agrees with `choose`; settings can be read back.
+    stays as it is; `explain` agrees with `choose`; settings can be read back; more pages may become known (`extend`); what was
+    learnt can be kept and restored, and goes on equal.
     """
     used = make()
     _check_settings(used)
@@ -179,6 +186,11 @@ def check_policy(make: Make) -> None:
             assert answers == _answers(make(), case, is_asked_more=True), (
                 "`choose` is not pure: after it was asked something else, the policy chooses differently"
             )
+            if Need.WORDS not in used.needs and Need.FUTURE not in used.needs:
+                assert answers == _answers(make(), case, is_restored=True), (
+                    "kept and restored, the policy chooses differently: something that it learnt has no name that ends in _, "
+                    "or depends on what is not kept"
+                )
         except Exception as problem:
             raise AssertionError(f"{used.name}, {name}: {problem}") from problem
 
@@ -207,16 +219,22 @@ def check_generated(make: Make, n: int, seed: int = 0) -> None:
             raise AssertionError(f"{policy.name}, collection {i} of seed {seed}: {problem}") from problem
 
 
-def choices(policy: Policy, case: Case, is_asked_more: bool = False) -> Iterator[Choice]:
+def choices(policy: Policy, case: Case, is_asked_more: bool = False, is_restored: bool = False) -> Iterator[Choice]:
     """Every choice of a policy, cycle by cycle, checked; the policy sees what its visits show.
 
-    `is_asked_more`: before each real question it is asked others, which must not matter.
+    `is_asked_more`: before each real question it is asked others, which must not matter. `is_restored`: before each it is kept and
+    restored, which must not matter either.
     """
-    crawler = Crawler(case.world, policy.needs | {Need.UPDATES}, ONLY_RECORDED)
+    crawler = Crawler(case.world, policy.needs | {Need.UPDATES})
     policy.start(crawler.pages)
     _observe(policy, crawler.first.visits)
     for cycle in range(1, case.world.n_cycles + 1):
         budget = case.budgets[(cycle - 1) % len(case.budgets)]
+        n_before = crawler.meet_pages()
+        if len(crawler.pages) > n_before:
+            policy.extend(crawler.pages, n_before)
+        if is_restored:
+            policy = _restored(policy)
         before = _bytes((crawler.pages, crawler.pages.words, budget))
         if is_asked_more:
             _ask_more(policy, crawler.pages, budget, moment(int(case.world.time[cycle])))
@@ -293,8 +311,16 @@ def _check_words(choice: Choice) -> None:
         assert choice.why(i).strip(), f"page {choice.page[i]} was chosen without a reason"
 
 
-def _answers(policy: Policy, case: Case, is_asked_more: bool = False) -> list[bytes]:
-    return [_bytes(_written_out(choice)) for choice in choices(policy, case, is_asked_more)]
+def _restored(policy: Policy) -> Policy:
+    """The policy as the next process would have it: kept, written as text, and restored."""
+    tree, arrays = taken(policy)
+    copies = [array.copy() for array in arrays]
+    again: Policy = restored(orjson.loads(orjson.dumps(tree)), copies, (type(policy).__module__,))
+    return again
+
+
+def _answers(policy: Policy, case: Case, is_asked_more: bool = False, is_restored: bool = False) -> list[bytes]:
+    return [_bytes(_written_out(choice)) for choice in choices(policy, case, is_asked_more, is_restored)]
 
 
 def _written_out(choice: Choice) -> tuple[Any, ...]:
@@ -329,6 +355,14 @@ def cases() -> dict[str, Case]:
     never = [[NOTHING if t == 0 and p % 2 else shown for p, shown in enumerate(cycle)] for t, cycle in enumerate(plain)]
     failing = [[FAILED if p % 3 == 1 else shown for p, shown in enumerate(cycle)] for cycle in plain]
     dying = [[GONE if t > 5 and p > 5 else shown for p, shown in enumerate(cycle)] for t, cycle in enumerate(plain)]
+    later = [
+        [NOTHING if t < first else shown for shown, first in zip(cycle, (0, 0, 0, 1, 1, 4, 4, 9, 12), strict=True)]
+        for t, cycle in enumerate(plain)
+    ]
+    sparse_records = [
+        [shown if (3 * p + 5 * t) % 7 < 3 or t in (0, 15) else NOTHING for p, shown in enumerate(cycle)]
+        for t, cycle in enumerate(plain)
+    ]
     backwards = tiny_world(plain, hours=[10 - t if t % 4 else t for t in range(16)])
     said = _talking(9, 15)
     seldom = [[one if (p + t) % 3 else None for p, one in enumerate(cycle)] for t, cycle in enumerate(said)]
@@ -357,6 +391,10 @@ def cases() -> dict[str, Case]:
         "pages that vanish": Case(tiny_world(dying), (Budget(5),)),
         "nothing new, ever": Case(tiny_world([[{p} for p in range(9)]] * 15), (Budget(3),)),
         "pages without links": Case(tiny_world([[set[int]()] * 9] * 15), (Budget(3),)),
+        "pages that become known later": Case(
+            tiny_world(later, known_from=[0, 0, 0, 1, 1, 4, 4, 9, 12]), (Budget(2), Budget(4))
+        ),
+        "pages that stay as they were between records": Case(tiny_world(sparse_records, between=CARRY), (Budget(3),)),
         "a clock that goes backwards": Case(backwards, (Budget(3),)),
         "a clock that stops": Case(tiny_world(plain, hours=[5] * 16), (Budget(3),)),
         "no cycle after the first": Case(tiny_world(plain[:1]), (Budget(3),)),

@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonOption = False) -> None:
-    """Show what the history holds: totals, period, visits per day, outcomes, hosts, new links."""
+    """Show what the history holds (totals, period, outcomes, hosts, new links) and what can be done with it."""
     opened = open_history(history, as_of)
     from recrawl.history import summary
 
@@ -43,10 +43,15 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
         totals = summary(opened)
     sizes = opened.store.size_in_bytes()
     hints = _hints(opened)
+    from recrawl.plan.readiness import readiness
+
+    ready = readiness(opened) if totals.visits else None
     if json:
-        print_json({**totals.as_dict(), "bytes": sizes, "hints": hints})
+        print_json({**totals.as_dict(), "bytes": sizes, "hints": hints, "ready": ready and ready.as_dict()})
     else:
         _print(totals, sum(sizes.values()))
+        for sentence in ready.sentences() if ready else ():
+            Screen().line(sentence)
         for kind, row in hints.items():
             Screen().line(
                 f"{kind}s: {row['judged_hosts']:,} hosts with visits to compare them with, trusted on {row['proven_hosts']:,}; "

@@ -52,8 +52,9 @@ def merged(before: Any, fresh: Any, n: int) -> Any:
     if isinstance(before, np.ndarray):
         is_longer = isinstance(fresh, np.ndarray) and fresh.ndim and len(fresh) > len(before)
         if is_longer and before.shape[1:] == fresh.shape[1:]:
-            fresh[: len(before)] = before
-            return fresh
+            longer = fresh.copy()  # it may be an array of the pages themselves
+            longer[: len(before)] = before
+            return longer
         return before
     if hasattr(before, "extend_to"):
         before.extend_to(n)

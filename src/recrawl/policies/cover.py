@@ -12,6 +12,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.policies.window import OUTDEGREE, SWEEP, checked_begin, come_first
 from recrawl.world.pages import Need, Pages, Visits
 
 
@@ -19,7 +20,8 @@ class SetCover(Policy):
     """Visit the pages that together cover most of the new links seen so far: greedy set cover.
 
     Good where many pages show the same links and go on doing so. A page's set is the union of what was new on each of its visits.
-    Pages visited only once come first. When everything is covered, the rest of the budget goes to the pages that waited longest.
+    Pages visited only once come first, unless `begin` is "outdegree" (see `WindowedOutdegree`). When everything is covered, the
+    rest of the budget goes to the pages that waited longest.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> hub = [set(range(4 * i, 4 * i + 4)) for i in range(6)]  # shows all that the next two show
@@ -34,6 +36,9 @@ class SetCover(Policy):
     name: ClassVar[str] = "set-cover"
     paper: ClassVar[str | None] = "COV*"
 
+    def __init__(self, begin: str = SWEEP) -> None:
+        self.begin = checked_begin(begin)
+
     def start(self, pages: Pages) -> None:
         """Forget all that was seen."""
         self.owner_: Ints = np.empty(0, np.int64)
@@ -45,14 +50,15 @@ class SetCover(Policy):
         from recrawl.policies.greedy_cover import greedy_gains
 
         start, links = self.sets(len(pages))
-        score, gain = greedy_gains(start, links, pages, budget, pages.is_new)
+        first = come_first(pages, self.begin)
+        score, gain = greedy_gains(start, links, pages, budget, first)
         waited = pages.age_hours(now)
         rest = 0.5 - 0.5 / (1.0 + waited)  # below every page that adds links
         return take(
             np.where(score > 0, score, rest),
             pages,
             budget,
-            first=pages.is_new,
+            first=first,
             reason="adds {gain:.0f} links of the past to those covered by the pages before it",
             detail={"gain": gain},
         )
@@ -70,6 +76,10 @@ class SetCover(Policy):
     def observe(self, visits: Visits) -> None:
         """Add what was new."""
         self.fresh_.append((np.repeat(visits.page, visits.n_new), visits.new.links))
+        if self.begin == OUTDEGREE:
+            first = visits.is_first
+            is_first = np.repeat(first, visits.shown.sizes)
+            self.fresh_.append((np.repeat(visits.page[first], visits.shown.sizes[first]), visits.shown.links[is_first]))
 
 
 class Oracle(Policy):

@@ -16,7 +16,7 @@ from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
-from recrawl.policies.window import Window
+from recrawl.policies.window import SWEEP, Window, checked_begin, come_first
 from recrawl.world.pages import Pages, Visits
 
 N_PAGE_FEATURES = 4  #: avg, std, age, avg · age
@@ -71,6 +71,7 @@ class Regression(Policy):
     visits that it did not choose itself. `above`: pages whose overlap exceeds it are not visited together; `memory`: cycles after
     which an overlap is forgotten (None: never). Pages visited only once come first. `fill`: use up a budget that is greater than
     the number of pages that do not overlap. `learner`: how weights are learnt, by default `LeastSquares`.
+    `begin` as in `WindowedOutdegree`.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
@@ -94,16 +95,17 @@ class Regression(Policy):
         memory: int | None = None,
         fill: bool = True,
         learner: LinearLearner | None = None,
+        begin: str = SWEEP,
     ) -> None:
         self.window, self.bootstrap, self.retrain = window, bootstrap, retrain
-        self.above, self.memory, self.fill = above, memory, fill
+        self.above, self.memory, self.fill, self.begin = above, memory, fill, checked_begin(begin)
         self.learner: LinearLearner = self._component("learner", learner, {})
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
         from recrawl.policies.overlap import Overlap
 
-        self.past_ = Window(len(pages), self.window)
+        self.past_ = Window(len(pages), self.window, self.begin)
         self.overlap_ = Overlap(pages.site, self.memory)
         self.examples_: deque[CycleExamples] = deque(maxlen=self.window)
         self.to_fit_: tuple[CycleExamples, ...] | None = (
@@ -130,7 +132,7 @@ class Regression(Policy):
             score,
             pages,
             budget,
-            first=pages.is_new,
+            first=come_first(pages, self.begin),
             overlap=self.overlap_,
             above=self.above,
             fill=self.fill,

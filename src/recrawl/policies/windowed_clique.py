@@ -9,6 +9,7 @@ from recrawl.policies.base import TOP_OVERLAPS
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
+from recrawl.policies.window import SWEEP, come_first
 from recrawl.policies.windowed_outdegree import WindowedOutdegree
 from recrawl.world.pages import Pages, Visits
 
@@ -18,7 +19,7 @@ class WindowedClique(WindowedOutdegree):
 
     Better than `windowed-outdegree` where several pages of a site list the same new links. A group is a picked page and all that
     overlap with it by more than `above`. `memory`: cycles after which an overlap is forgotten, None for never. `fill`: use up a
-    budget that is greater than the number of groups.
+    budget that is greater than the number of groups. `begin` as in `WindowedOutdegree`.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> shows = [[{10 * i, 10 * i + 1}, {10 * i, 10 * i + 1}, {10 * i + 2}] for i in range(4)]  # two pages are alike
@@ -31,8 +32,15 @@ class WindowedClique(WindowedOutdegree):
     name: ClassVar[str] = "windowed-clique"
     paper: ClassVar[str | None] = "CLIQ-WIN*"
 
-    def __init__(self, window: int = 168, above: float = 0.7, memory: int | None = None, fill: bool = True) -> None:
-        super().__init__(window)
+    def __init__(
+        self,
+        window: int = 168,
+        above: float = 0.7,
+        memory: int | None = None,
+        fill: bool = True,
+        begin: str = SWEEP,
+    ) -> None:
+        super().__init__(window, begin)
         self.above, self.memory, self.fill = above, memory, fill
 
     def start(self, pages: Pages) -> None:
@@ -49,7 +57,7 @@ class WindowedClique(WindowedOutdegree):
             mean,
             pages,
             budget,
-            first=pages.is_new,
+            first=come_first(pages, self.begin),
             overlap=self.overlap_,
             above=self.above,
             fill=self.fill,

@@ -9,15 +9,16 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
-from recrawl.policies.window import Window
+from recrawl.policies.window import SWEEP, Window, checked_begin, come_first
 from recrawl.world.pages import Pages, Visits
 
 
 class WindowedOutdegree(Policy):
     """Visit the pages with the highest average number of new links over the visits of the last `window` cycles.
 
-    Simple, and hard to beat where busy pages stay busy: the window forgets what pages were like long ago. Pages visited only once
-    come first, since nothing else would ever show how they change.
+    Simple, and hard to beat where busy pages stay busy: the window forgets what pages were like long ago. `begin`: with "sweep",
+    pages visited only once come first, since nothing else would ever show how they change; with "outdegree", the links of a
+    page's first visit count as new and no page comes first. Pham et al. can be read both ways.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
@@ -31,12 +32,12 @@ class WindowedOutdegree(Policy):
     name: ClassVar[str] = "windowed-outdegree"
     paper: ClassVar[str | None] = "OD-WIN"
 
-    def __init__(self, window: int = 168) -> None:
-        self.window = window
+    def __init__(self, window: int = 168, begin: str = SWEEP) -> None:
+        self.window, self.begin = window, checked_begin(begin)
 
     def start(self, pages: Pages) -> None:
         """Forget all averages."""
-        self.past_ = Window(len(pages), self.window)
+        self.past_ = Window(len(pages), self.window, self.begin)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest average first."""
@@ -45,7 +46,7 @@ class WindowedOutdegree(Policy):
             mean,
             pages,
             budget,
-            first=pages.is_new,
+            first=come_first(pages, self.begin),
             reason="{mean:.1f} new links per visit over the last {n} visits",
             detail={"mean": mean, "n": self.past_.n},
             expected=mean,
