@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from recrawl.history import History
@@ -23,7 +23,9 @@ def request(pages: int, **more: Any) -> PlanRequest:
 
 
 def surveyed(history: History, policy: Policy, every: Every = "auto", notion: Notion | None = None) -> Situation:
-    return survey(Learning(history=history, policy=policy, every=every, notion=notion))  # type: ignore[arg-type]
+    return survey(
+        Learning(history=history, policy=policy, now=history.until or datetime.now(UTC), every=every, notion=notion)
+    )  # type: ignore[arg-type]
 
 
 def make(history: History, policy: Policy, wanted: PlanRequest, now: datetime) -> Plan:

@@ -22,6 +22,7 @@ from recrawl.world.recording import record
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 N_PAGES, NIGHTS, BUDGET = 12, 30, 4
+END = START + timedelta(days=NIGHTS, hours=1)
 
 
 def shown(page: int, night: int) -> list[str]:
@@ -65,7 +66,7 @@ def test_thirty_nightly_plans_with_imports_in_between_give_the_arm_pulls_of_the_
         store(history, plan)
         pages = [int(url.removeprefix("https://e.org/page")) for url in plan.url.to_pylist()]
         history.add(visit(page, night) for page in pages)
-    learnt = Learning(history=history, policy=bandit()).learn()
+    learnt = Learning(history=history, policy=bandit(), now=END).learn()
     assert pulls(learnt.policy) == pulls(replayed)
     assert sum(pulls(replayed)[0]) == NIGHTS - 4  # all nights but those of the bootstrap
     assert np.ptp(pulls(replayed)[0]) > 0  # and not all arms alike
@@ -75,7 +76,7 @@ def test_visits_that_were_not_made_for_a_plan_pull_no_arm(tmp_path: Path) -> Non
     history = History.create(tmp_path / "h")
     history.add(visit(page, night) for night in range(12) for page in range(N_PAGES))
     store(history, Planner(history, PlanOptions(budget="2", policy=bandit()), START + timedelta(days=8)).plan())
-    assert sum(pulls(Learning(history=history, policy=bandit()).learn().policy)[0]) == 0
+    assert sum(pulls(Learning(history=history, policy=bandit(), now=END).learn().policy)[0]) == 0
 
 
 def test_another_policy_learns_nothing_from_a_bandits_plan(tmp_path: Path) -> None:
@@ -84,4 +85,4 @@ def test_another_policy_learns_nothing_from_a_bandits_plan(tmp_path: Path) -> No
     store(history, Planner(history, PlanOptions(budget="3", policy=bandit()), START + timedelta(days=9)).plan())
     history.add(visit(page, 9) for page in (9, 10, 11))
     other = Bandit(inner=Regression(window=9, bootstrap=4))
-    assert sum(pulls(Learning(history=history, policy=other).learn().policy)[0]) == 0
+    assert sum(pulls(Learning(history=history, policy=other, now=END).learn().policy)[0]) == 0

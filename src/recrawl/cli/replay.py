@@ -48,8 +48,8 @@ def replay(
 ) -> None:
     """Compare policies on the recorded past: in each cycle a policy sees only the pages that it chooses.
 
-    Shows coverage over time, how soon links are found, freshness of the stored copies, and the cost. The first crawl that holds
-    most pages is known to every policy; results are relative to visiting every page in every cycle.
+    Shows coverage over time, how soon links are found, freshness of the stored copies, and the cost. The first crawl is
+    known to every policy; results are relative to visiting every page in every cycle.
     """
     check_writable(out)
     check_writable(rows, "--rows")

@@ -1,8 +1,8 @@
 """What is known is carried, not recomputed: a policy learns from the visits that are new since it last learnt.
 
 Learning is a fold over the stream of visits (`recrawl.world.stream`). After the last batch that is complete, what was learnt is
-kept beside the history (`recrawl.history.states`); visits of the last batch, which may still be going on, are learnt from, but that
-is not kept.
+kept beside the history (`recrawl.history.states`); visits of a batch that may still be going on are learnt from, but that is not
+kept.
 The next time only visits that came since are followed. Where visits were added that are older than what was learnt, learning goes
 back to a checkpoint before them, or to the beginning. The numbers are the same in all cases.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ import xxhash
 
 from recrawl.core.arrays import Ints
 from recrawl.core.snapshot import restored, taken
-from recrawl.core.times import NEVER, iso_text, moment
+from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
 from recrawl.errors import BadState, HistoryError, NotEnoughData
 from recrawl.history import History, Timeline
@@ -101,12 +102,13 @@ class Learnt:
 class Learning:
     """How to learn from a history.
 
-    carry: keep what was learnt beside the history. relearn: do not use what was kept before. on_note is called with what the user
-    should know.
+    now: the moment of the plan; a batch that ended clearly before it is complete. carry: keep what was learnt beside the history.
+    relearn: do not use what was kept before. on_note is called with what the user should know.
     """
 
     history: History
     policy: Policy
+    now: datetime
     every: str = "auto"
     notion: Notion | None = None
     links: LinkKind = "all"
@@ -158,6 +160,8 @@ class Learning:
         assert learnt.rule is not None
         ends = learnt.rule.batch_ends(moments, learnt.stream.began)
         complete = moments[moments <= ends[-2]] if len(ends) > 1 and len(moments) else moments[:0]
+        if len(moments) and learnt.rule.is_over(int(moments[-1]), int(ends[-1]), microseconds(self.now)):
+            complete = moments
         self.on_step(f"learning from {count(len(fresh), 'visit')}")
         if len(complete):
             until = int(complete[-1])
@@ -238,11 +242,11 @@ class Learning:
                 if is_late:
                     when = iso_text(moment(checkpoint.until))
                     self.on_note(
-                        f"older visits were added since the last plan: learning continues from {when[:16]} UTC"
+                        f"visits were added to the past since the last plan: learning continues from {when[:16]} UTC"
                     )
                 return learnt
         if is_late:
-            self.on_note("older visits were added since the last plan: learning again from the beginning")
+            self.on_note("visits were added to the past since the last plan: learning again from the beginning")
         return None
 
     def _loaded(self, states: States, checkpoint: Checkpoint) -> Learnt | None:

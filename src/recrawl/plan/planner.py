@@ -94,6 +94,7 @@ class Planner:
         learning = Learning(
             history=self.history,
             policy=self._policy(),
+            now=self.now,
             every=options.every,
             notion=notion_or_any(options.change),
             links=options.links,  # type: ignore[arg-type]  # checked

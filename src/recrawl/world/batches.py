@@ -64,6 +64,10 @@ class BatchRule:
         ends = self.batch_ends(moments)
         return Rounds(np.searchsorted(ends, at), ends)
 
+    def is_over(self, last: int, end: int, now: int) -> bool:
+        """Whether the batch with a last visit and an end cannot go on any more at a moment: visits come in the order of time."""
+        return last + self.length < now if self.kind == "pause" else end < now
+
     def is_one_batch(self, one: int, next_one: int, began: int) -> bool:
         """Whether two moments, one after the other, are in the same batch of a stream that began at another."""
         return len(np.unique(np.searchsorted(self.batch_ends(np.array([one, next_one]), began), [one, next_one]))) == 1
