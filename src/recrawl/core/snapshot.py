@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -61,7 +61,7 @@ class _Taker:
 
     def object(self, value: Any) -> Any:
         kind = type(value)
-        if not hasattr(value, "__dict__"):
+        if not hasattr(value, "__dict__") or isinstance(value, type) or callable(getattr(value, "__get__", None)):
             raise BadState(f"{kind.__module__}.{kind.__qualname__} cannot be kept: it has no plain attributes")
         not_kept = getattr(kind, "not_kept", ())
         kept = {name: self.tree(each) for name, each in vars(value).items() if name not in not_kept}
@@ -112,20 +112,20 @@ _TAKERS: list[tuple[Any, Callable[[_Taker, Any], Any]]] = [
 ]
 
 
-def restored(tree: Any, arrays: Arrays, modules: Collection[str] = ()) -> Any:
-    """The value that `taken` took apart; `modules` may define classes of its objects, beside those of recrawl.
+def restored(tree: Any, arrays: Arrays, owner: type | None = None) -> Any:
+    """The value that `taken` took apart; `owner`, and other classes of its module, may be among its objects beside recrawl's.
 
     Raises `BadState` for anything that is not of that form.
     """
     try:
-        return _Restorer(arrays, modules).value(tree)
+        return _Restorer(arrays, owner).value(tree)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise BadState(f"it is not what was kept: {type(error).__name__}: {error}") from error
 
 
 class _Restorer:
-    def __init__(self, arrays: Arrays, modules: Collection[str]) -> None:
-        self.arrays, self.modules = arrays, modules
+    def __init__(self, arrays: Arrays, owner: type | None) -> None:
+        self.arrays, self.owner = arrays, owner
 
     def value(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -188,7 +188,9 @@ class _Restorer:
 
     def _class(self, place: str) -> Any:
         module, _, name = place.partition(":")
-        if not module.startswith("recrawl.") and module not in self.modules:
+        if self.owner is not None and place == f"{self.owner.__module__}:{self.owner.__qualname__}":
+            return self.owner
+        if not module.startswith("recrawl.") and (self.owner is None or module != self.owner.__module__):
             raise BadState(f"it names the class {name!r} of {module!r}, which is not one of recrawl's")
         if module not in sys.modules:
             __import__(module)

@@ -252,7 +252,7 @@ class Learning:
     def _loaded(self, states: States, checkpoint: Checkpoint) -> Learnt | None:
         try:
             tree, arrays = states.load(checkpoint)
-            learnt = restored(tree, arrays, (type(self.policy).__module__,))
+            learnt = restored(tree, arrays, type(self.policy))
             if not isinstance(learnt, Learnt) or type(learnt.policy) is not type(self.policy):
                 raise BadState("it is of something else")
             if learnt.plans != self._own_plans.digest(learnt.stream.until):

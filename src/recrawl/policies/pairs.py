@@ -25,6 +25,8 @@ class PairTable:
         self.cycle = np.zeros(1024, np.int32)
         self.now = 0
         self.size = 0
+        self.twin: Ints = np.empty(0, np.int64)  # a number that pages share which are known to be alike; 0: none
+        self.twins_are = 0.0  # how much alike these are, at least
 
     def set(self, first: Ints, second: Ints, value: Floats) -> None:
         """Remember a value for each pair; the newest counts."""

@@ -96,18 +96,29 @@ def pick_in_order(
     """
     overlaps = np.full(len(cause), -1, np.int64)
     table = _NO_OVERLAPS if overlap is None else _Overlaps(overlap.keys, overlap.value, overlap.valid(), above)
-    chosen: Ints = _pick(order, k, caps, overlap is not None, table, fill, cause, overlaps)
+    twin = _twins(overlap, above, len(cause))
+    chosen: Ints = _pick(order, k, caps, overlap is not None, table, twin, fill, cause, overlaps)
     return chosen, overlaps
 
 
+def _twins(overlap: PairTable | None, above: float, n_pages: int) -> Ints:
+    """Small numbers that pages share which overlap without being compared two by two; 0: none."""
+    if overlap is None or not overlap.twin.any() or overlap.twins_are <= above:
+        return np.zeros(n_pages, np.int64)
+    number = np.unique(overlap.twin, return_inverse=True)[1]
+    numbers: Ints = np.where(overlap.twin == 0, 0, number + 1)
+    return numbers
+
+
 @njit(cache=True)
-def _pick(order, k, caps, with_overlap, table, fill, cause, overlaps):  # type: ignore[no-untyped-def]
+def _pick(order, k, caps, with_overlap, table, twin, fill, cause, overlaps):  # type: ignore[no-untyped-def]
     n = len(caps.host)
     chosen = np.empty(k, np.int64)
     n_chosen = 0
     # The pages picked of a site, from the last one back to the first.
     last_of_site = np.full(n, -1, np.int64)
     before = np.full(n, -1, np.int64)
+    picked_twin = np.full(twin.max() + 1 if len(twin) else 1, -1, np.int64)
     for turn in range(2 if fill else 1):
         for p in order:
             if n_chosen == k:
@@ -126,6 +137,8 @@ def _pick(order, k, caps, with_overlap, table, fill, cause, overlaps):  # type: 
                     if at >= 0 and table.valid[at] and table.value[at] > table.above:
                         break
                     other = before[other]
+                if other < 0 and twin[p] > 0:
+                    other = picked_twin[twin[p]]
                 if other >= 0:
                     cause[p], overlaps[p] = _OVERLAP, other
                     continue
@@ -134,4 +147,5 @@ def _pick(order, k, caps, with_overlap, table, fill, cause, overlaps):  # type: 
             cause[p] = _PICKED
             count_picked(p, caps)
             before[p], last_of_site[site] = last_of_site[site], p
+            picked_twin[twin[p]] = p
     return chosen[:n_chosen]
