@@ -21,8 +21,8 @@ class Overlap(PairTable):
     of two pages that overlap only one is picked.
 
     Where more than `MAX_SHARERS` pages show a link at once, all pairs would be too many. Pages whose new links are mostly such
-    links, and the same ones, are twins instead: their similarity is at least MOSTLY/(2 - MOSTLY) = 0.74; more is not known. They stay
-    twins until as many are visited together again.
+    links, and the same ones, are twins instead: their similarity is at least MOSTLY/(2 - MOSTLY) = 0.74; more is not known. They
+    stay twins until as many are visited together again.
 
     References: SIM of Pham, Santos and Freire (2018), section 4.1.
     """
