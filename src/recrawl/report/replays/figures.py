@@ -136,6 +136,40 @@ def discovery_figure(replays: Replays, budget: int) -> Figure:
     return figure.update_yaxes(rangemode="tozero")
 
 
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def clock_figure(replays: Replays, budget: int) -> Figure:
+    """New links found by hour of the day or, where cycles are a day or longer, by day of the week: valleys and peaks.
+
+    References: Pham, Santos and Freire (2018), Fig. 4.
+    """
+    first = replays.of_budget(budget)[0]
+    place, labels, of, when = _clock(_times(first))
+    n_cycles = np.maximum(np.bincount(place, minlength=len(labels)), 1)
+    published = np.bincount(place, column(first.rows, "published"), len(labels)) / n_cycles
+    peak, valley = (when.format(labels[int(best)]) for best in (np.argmax(published), np.argmin(published)))
+    title = f"Most links are published {peak}, fewest {valley}; with {budget_text(replays, budget)}"
+    figure = blank_figure(title, of, "new links per cycle", _height(replays))
+    figure.add_bar(x=labels, y=published, name="published", marker={"color": "rgba(128,128,128,0.3)"})
+    for run, style in _drawn(replays, budget):
+        found = np.bincount(place, column(run.rows, "found"), len(labels)) / n_cycles
+        figure.add_scatter(x=labels, y=found, name=plotly_text(name_of(run)), **style)
+    return figure.update_yaxes(rangemode="tozero").update_xaxes(type="category")
+
+
+def _clock(times: Any) -> tuple[Any, list[str], str, str]:
+    """The hour of the day of each time, or the day of the week where there is at most one time per day.
+
+    Its place among the labels, the labels, what they are of, and how to say when one is.
+    """
+    days = times.astype("datetime64[D]")
+    if len(np.unique(days)) < len(days):
+        hour = (times.astype("datetime64[h]") - days.astype("datetime64[h]")).astype(np.int64)
+        return hour, [f"{each:02}" for each in range(24)], "hour of the day (UTC)", "at {}:00"
+    return (days.astype(np.int64) + 3) % 7, list(DAYS), "day of the week (UTC)", "on {}"
+
+
 def freshness_figure(replays: Replays, budget: int) -> Figure:
     """The share of pages whose kept copy is what the page shows now; many cycles as means per day."""
     smooth = replays.n_cycles >= SMOOTHED_FROM

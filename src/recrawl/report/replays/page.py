@@ -204,6 +204,14 @@ PARTS: tuple[ReportPart[Replays], ...] = (
         figures=_per_budget(figures.discovery_figure),
     ),
     ReportPart(
+        title="Valleys and peaks",
+        text=lambda replays: (
+            "What is published and found by hour of the day, or by day of the week where a cycle is a day or longer: means over "
+            "all cycles that ended then."
+        ),
+        figures=_per_budget(figures.clock_figure),
+    ),
+    ReportPart(
         title="Copies kept current",
         text=lambda replays: (
             "Those who keep copies of the pages want them current. Drawn is the share of the pages of which nothing that counts "
