@@ -171,7 +171,7 @@ def test_a_policy_that_fails_fails_as_itself(world: World) -> None:
 
 
 def test_settings_are_what_the_constructor_remembered() -> None:
-    assert settings(WindowedOutdegree(window=7)) == {"window": 7}
+    assert settings(WindowedOutdegree(window=7)) == {"begin": "sweep", "window": 7}
     used = Bandit()
     used.start(Pages.unseen(np.zeros(2, np.int64), np.zeros(2, np.int64)))
     assert settings(used) == settings(Bandit())

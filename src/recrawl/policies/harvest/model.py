@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recrawl.world.related import Related
 
 USUAL = 0.3  #: weight of the newest gap in a page's usual one
-REFIT = 1.1  #: what all pages share is learnt again when the number of visits has grown by this factor
+REFIT = 1.1  #: what all pages share is learnt again when the number of visits or batches has grown by this factor
 SETTLED = 3  #: batches before predictions are judged: the first ones rest on next to nothing
 FEW = 3  #: answers of a page before its counts show how links arrive in batches
 EVERY = slice(None)
@@ -73,7 +73,7 @@ class StockModel:
         self._times: list[float] = []
         self._n_visits: list[int] = []  # of recent batches
         self.n_cycles = 0  # batches so far
-        self.n_visits, self._next_fit = 0, 1  # visits so far, and after how many all is learnt again
+        self.n_visits, self._next_fit, self._next_cycle = 0, 1, 1  # after how many of both all is learnt again
         self._fitted: _Fitted | None = None  # what the prior was last learnt from
         self._with_related: tuple[_Fitted, Related, Prior] | None = None
 
@@ -288,7 +288,7 @@ class StockModel:
         self.size[page] = visits.shown.sizes[visits.answered]
         self.n_cycles += 1
         self.n_visits += len(visits)
-        if self.n_visits >= self._next_fit or self.n_cycles <= SETTLED:
+        if self.n_visits >= self._next_fit or self.n_cycles >= self._next_cycle:
             self.refit()
 
     def _judge(self, visits: Visits, hours: Floats) -> Ints:
@@ -405,6 +405,7 @@ class StockModel:
     def refit(self) -> None:
         """Learn again what all pages share."""
         self._next_fit = max(self.n_visits + 1, int(np.ceil(REFIT * self.n_visits)))
+        self._next_cycle = max(self.n_cycles + 1, int(np.ceil(REFIT * self.n_cycles)))
         if len(self._times) > 1:
             self.cycle_hours = max(float(np.median(np.diff(self._times))), 1e-3)
         if self.parts.lifetimes:
