@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -300,3 +301,43 @@ def test_a_read_only_question_keeps_nothing() -> None:
     with tiny_history(8) as history:
         planned(history, "average-count", now=datetime(2026, 4, 1, tzinfo=UTC))
         assert States(history.beside).checkpoints() == []
+
+
+def test_what_older_code_of_a_plug_in_has_learnt_is_not_used(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    text = (
+        "from recrawl.policies import AverageCount\n\nclass Mine(AverageCount):\n    name = 'mine'\n    sign = {sign}\n"
+    )
+    text += "    def observe(self, visits):\n        super().observe(visits)\n        self.sum_ *= self.sign\n"
+    history = History.create(tmp_path / "h")
+    history.add(made_up(2))
+    code = (
+        "import sys; sys.path.insert(0, 'tests/plan'); from test_learning import *; "
+        f"print(planned(History.open({str(tmp_path / 'h')!r}), {str(mine)!r} + ':Mine', carry=True, relearn=len(sys.argv) > 1))"
+    )
+
+    def run(sign: int, *more: str) -> str:
+        mine.write_text(text.format(sign=sign))
+        done = subprocess.run(
+            [sys.executable, "-c", code, *more], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run(1) != run(-1)
+    assert run(-1) == run(-1, "relearn")
+
+
+@pytest.mark.parametrize("odd", [2**70, {1: [2**70]}, np.zeros(2, [("a", float)]), Counter("aab")])
+def test_whatever_a_policy_holds_keeping_it_never_stops_a_plan(odd: Any) -> None:
+    class Holder(type(named("average-count"))):  # type: ignore[misc]
+        name = "holder"
+
+        def start(self, pages: Any) -> None:
+            super().start(pages)
+            self.odd_ = odd
+
+    notes: list[str] = []
+    with tiny_history(8) as history:
+        Learning(history=history, policy=Holder(), now=SOON, carry=True, on_note=notes.append).learn()
+    assert any("could not be kept" in note for note in notes)

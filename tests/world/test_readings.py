@@ -63,3 +63,14 @@ def test_a_page_is_a_candidate_from_its_first_record_on() -> None:
     assert [row["found"] for row in rows] == [0, 2, 1]
     known = list(replay(world.with_all_known(), RoundRobin(), Budget(2), between=ONLY_RECORDED))
     assert [row["fetches"] for row in known] == [2, 2, 2]
+
+
+def test_a_page_that_fails_to_the_end_can_be_chosen_as_one_that_answers_once_more() -> None:
+    failing = [[{1}, {5}], [{1}, {5}], *([[FAILED, {5}]] * 3)]
+    for last in (FAILED, {1, 2}):
+        crawler = Crawler(tiny_world([*failing, [last, {5}]], between=CARRY))
+        barred = []
+        for _ in range(5):
+            barred.append(bool(crawler.unknowable()[0]))
+            crawler.visit(np.empty(0, np.int64))
+        assert barred == [False] * 5  # nothing of the last record shows before it

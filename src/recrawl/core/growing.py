@@ -60,7 +60,9 @@ def merged(before: Any, fresh: Any, n: int) -> Any:
         before.extend_to(n)
         return before
     if isinstance(before, dict) and isinstance(fresh, dict):
-        return {key: merged(value, fresh.get(key), n) for key, value in before.items()}
+        for key, value in before.items():
+            before[key] = merged(value, fresh.get(key), n)
+        return before
     if hasattr(before, "__dict__") and type(before) is type(fresh):
         for name, value in vars(before).items():
             object.__setattr__(before, name, merged(value, vars(fresh).get(name), n))

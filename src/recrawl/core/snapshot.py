@@ -47,13 +47,18 @@ class _Taker:
         if isinstance(value, float) and type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
         for kind, take in _TAKERS:
-            if isinstance(value, kind):
+            is_it = isinstance(value, kind) if kind in _WITH_SUBCLASSES else type(value) is kind
+            if is_it:
                 return take(self, value)
+        if isinstance(value, dict | list | set | frozenset | deque | str | int | float | np.ndarray):
+            raise BadState(
+                f"{type(value).__qualname__} cannot be kept: only plain lists, dicts, sets, texts and arrays can"
+            )
         return self.object(value)
 
     def array(self, value: NDArray[Any]) -> Any:
-        if value.dtype.hasobject:
-            raise BadState(f"an array of {value.dtype} cannot be kept: it holds Python objects")
+        if value.dtype.hasobject or value.dtype.fields is not None:
+            raise BadState(f"an array of {value.dtype} cannot be kept: only plain numbers can")
         if id(value) not in self.places:
             self.places[id(value)] = len(self.arrays)
             self.arrays.append(value)
@@ -76,6 +81,8 @@ def _named_tuple(taker: _Taker, value: Any) -> Any:
 
 
 def _strings(taker: _Taker, value: pa.Array) -> Any:
+    if not (pa.types.is_string(value.type) or pa.types.is_large_string(value.type)):
+        raise BadState(f"an Arrow array of {value.type} cannot be kept: only texts can")
     plain = value.cast(pa.large_binary()).combine_chunks() if isinstance(value, pa.ChunkedArray) else value
     plain = pa.concat_arrays([plain.cast(pa.large_binary())])  # without an offset
     _, offsets, letters = plain.buffers()
@@ -112,6 +119,10 @@ _TAKERS: list[tuple[Any, Callable[[_Taker, Any], Any]]] = [
 ]
 
 
+#: Kinds of which subclasses are kept, too.
+_WITH_SUBCLASSES = (np.generic, Enum, tuple, pa.Array, pa.ChunkedArray)
+
+
 def restored(tree: Any, arrays: Arrays, owner: type | None = None) -> Any:
     """The value that `taken` took apart; `owner`, and other classes of its module, may be among its objects beside recrawl's.
 
@@ -119,7 +130,9 @@ def restored(tree: Any, arrays: Arrays, owner: type | None = None) -> Any:
     """
     try:
         return _Restorer(arrays, owner).value(tree)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except BadState:
+        raise
+    except Exception as error:  # it may be of another program altogether
         raise BadState(f"it is not what was kept: {type(error).__name__}: {error}") from error
 
 

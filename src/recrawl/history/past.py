@@ -14,7 +14,7 @@ from recrawl.core.arrays import Flags, Ints
 from recrawl.core.times import moment
 from recrawl.history.history import SLIM, History
 from recrawl.history.schema import VISITS
-from recrawl.history.timeline import Timeline, ordered
+from recrawl.history.timeline import Timeline, TooSlim, ordered
 
 _ODD = np.int64(-7046029254386353131)
 
@@ -46,7 +46,10 @@ class PastVisits:
             if self.files <= files.keys():
                 added = [path for name, path in files.items() if name not in self.files]
                 return not added or ds.dataset(added, schema=table.schema).count_rows(filter=before) == 0
-            rows = ordered(table.to_table(filter=before))
+            try:
+                rows = ordered(table.to_table(list(SLIM), filter=before))
+            except TooSlim:
+                rows = ordered(table.to_table(filter=before))
             return (self.n, self.digest) == _digest(rows, np.arange(rows.num_rows))
 
         return history.store.read_at_once("visits", check)[0]

@@ -45,15 +45,18 @@ class SideTable:
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("compact", beside, error)) from error
 
-    def read(self, beside: Beside, where: ds.Expression | None = None) -> pa.Table:
-        """All rows, or some of them."""
+    def read(self, beside: Beside, where: ds.Expression | None = None, columns: list[str] | None = None) -> pa.Table:
+        """All rows, or some of them; all columns, or some."""
         try:
             files = local_files(DeltaTable(beside.folder / self.name))
         except TableNotFoundError:
             return self.schema.empty_table()
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("read", beside, error)) from error
-        return ds.dataset(files, schema=self.schema).to_table(filter=where)
+        try:
+            return ds.dataset(files, schema=self.schema).to_table(columns=columns, filter=where)
+        except (OSError, pa.ArrowException) as error:
+            raise HistoryError(self._message("read", beside, error)) from error
 
     def _message(self, verb: str, beside: Beside, error: Exception) -> str:
         return f"cannot {verb} the {self.name} of {beside.folder}: {str(error).splitlines()[0]}"

@@ -100,9 +100,11 @@ class States:
         if content is None:
             raise BadState(f"the state {checkpoint.name} is damaged")
         small = content["small"]
-        return content["tree"], in_threads(
-            lambda each: self._array(each, small), ((each,) for each in content["arrays"])
-        )
+        try:
+            arrays = in_threads(lambda each: self._array(each, small), ((each,) for each in content["arrays"]))
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            raise BadState(f"the state {checkpoint.name} is damaged: {error}") from error
+        return content["tree"], arrays
 
     def _array(self, listed: dict[str, Any], small: memoryview) -> NDArray[Any]:
         array = np.empty(tuple(listed["shape"]), np.dtype(listed["dtype"]))
@@ -116,6 +118,7 @@ class States:
         for name in where:
             piece = self.beside.read_bytes(name)
             if piece is None or xxhash.xxh3_128_hexdigest(piece) + _PIECE != name or at + len(piece) > len(room):
+                self.beside.remove(name)  # else it would be taken for the right one the next time it is to be written
                 raise BadState(f"a piece of a state, {name}, is missing or damaged")
             room[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
             at += len(piece)
@@ -133,9 +136,13 @@ class States:
         if data is None or xxhash.xxh3_128_digest(data[16:]) != data[:16]:
             return None
         size = int.from_bytes(data[16:24], "little")
-        content: dict[str, Any] = orjson.loads(data[24 : 24 + size])
+        try:
+            content: dict[str, Any] = orjson.loads(data[24 : 24 + size])
+            is_ours = (content["format"], content["recrawl"]) == (FORMAT, __version__)
+        except (ValueError, KeyError, TypeError):
+            return None
         content["small"] = memoryview(data)[24 + size :]
-        return content if (content["format"], content["recrawl"]) == (FORMAT, __version__) else None
+        return content if is_ours else None
 
     def _tidy(self, subject: str) -> None:
         """Remove checkpoints beyond those that are kept, and pieces that no list names any more."""

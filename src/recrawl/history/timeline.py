@@ -63,7 +63,7 @@ class LinkSets:
 
     @classmethod
     def some(cls, wanted: Ints, groups: Sequence[RowGroup]) -> LinkSets:
-        """Only the sets with these digests (ascending): of all others nothing but the digest is read."""
+        """Only the sets with these digests (ascending): nothing but digests is read of row groups that hold none of them."""
         only = IdFilter(wanted)
         nothing = LINK_SETS.empty_table()
 

@@ -9,11 +9,14 @@ back to a checkpoint before them, or to the beginning. The numbers are the same 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +27,7 @@ from recrawl.core.arrays import Ints
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
-from recrawl.errors import BadState, HistoryError, NotEnoughData
+from recrawl.errors import BadState, NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.history.past import PastVisits
 from recrawl.history.states import Checkpoint, States
@@ -207,7 +210,7 @@ class Learning:
     def _subject(self) -> str:
         """A name for what is learnt: states with the same name are of the same past, policy and settings."""
         policy = self.policy
-        about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links]
+        about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links, *_sources(type(policy))]
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
 
     def _keep(self, learnt: Learnt) -> None:
@@ -222,7 +225,7 @@ class Learning:
         try:
             tree, arrays = taken(learnt)
             States(self.history.beside).save(self._subject, learnt.stream.until, head, tree, arrays)
-        except (BadState, HistoryError, OSError) as error:
+        except Exception as error:  # whatever a policy holds, or a disk does: the plan is made, and can be made again
             self.on_note(f"what was learnt could not be kept, so the next plan learns it again: {error}")
 
     def _restored(self, before: int | None) -> Learnt | None:
@@ -259,6 +262,8 @@ class Learning:
                 raise BadState("the plans that were made until then are others now")
         except BadState as error:
             self.on_note(f"what was learnt before cannot be used ({error}): learning again")
+            with suppress(OSError):
+                states.forget(checkpoint)
             return None
         return learnt
 
@@ -271,6 +276,16 @@ class Learning:
         else:
             timeline = self.history.timeline_after(moment(learnt.stream.until))
         return timeline.with_links(self.links)
+
+
+def _sources(policy: type) -> list[str]:
+    """Digests of the files that define a policy beside recrawl's own: what older code of a plug-in has learnt is not used."""
+    digests = []
+    for kind in policy.__mro__:
+        if not kind.__module__.startswith(("recrawl.", "builtins")):
+            file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+            digests.append(xxhash.xxh64_hexdigest(Path(file).read_bytes()) if file and Path(file).is_file() else "")
+    return digests
 
 
 def _places(ids: Ints, wanted: Ints) -> Ints:

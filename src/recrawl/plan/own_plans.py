@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import orjson
@@ -31,20 +32,21 @@ class OwnPlans:
     @classmethod
     def of(cls, history: History, chosen_by: str) -> OwnPlans:
         """Those that a history keeps."""
+        wanted = ["plan", "made_at", "page", "memo"]
         try:
-            rows = PLANS_TABLE.read(history.beside, ds.field("chosen_by") == chosen_by)
+            rows = PLANS_TABLE.read(history.beside, ds.field("chosen_by") == chosen_by, wanted)
         except HistoryError:  # plans that cannot be read do not stop the next one
-            rows = PLANS.empty_table()
-        rows = rows.sort_by([("made_at", "ascending"), ("plan", "ascending")])
-        names, at = rows["plan"].to_pylist(), rows["made_at"].cast(pa.int64()).to_numpy()
-        page, memo = rows["page"].to_numpy(), rows["memo"].to_pylist()
-        start = [i for i in range(len(names)) if i == 0 or names[i] != names[i - 1]]
-        ends = [*start[1:], len(names)] if start else []
+            rows = PLANS.empty_table().select(wanted)
+        rows = rows.sort_by([("made_at", "ascending"), ("plan", "ascending")]).combine_chunks()
+        # One entry per plan: names and memos are the same in all of its rows.
+        number = rows["plan"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        start = np.flatnonzero(np.append(True, np.diff(number) != 0)[: len(number)])
+        firsts, page = rows.take(pa.array(start)), rows["page"].to_numpy()
         return cls(
-            made_at=at[start] if start else np.empty(0, np.int64),
-            page=[np.sort(page[low:high]) for low, high in zip(start, ends, strict=True)],
-            memo=[orjson.loads(memo[low] or b"{}") for low in start],
-            name=[names[low] for low in start],
+            made_at=firsts["made_at"].cast(pa.int64()).to_numpy(),
+            page=[np.sort(page[low:high]) for low, high in pairwise([*start.tolist(), len(page)])],
+            memo=[_memo(text) for text in firsts["memo"].to_pylist()],
+            name=firsts["plan"].to_pylist(),
         )
 
     def memo_for(self, page: Ints, at: Ints) -> Mapping[str, float] | None:
@@ -60,3 +62,11 @@ class OwnPlans:
         """A text that is different if other plans were made up to a moment."""
         n = int(np.searchsorted(self.made_at, until, side="right"))
         return xxhash.xxh64_hexdigest(orjson.dumps([self.name[:n], [dict(memo) for memo in self.memo[:n]]]))
+
+
+def _memo(text: str | None) -> Mapping[str, float]:
+    try:
+        memo: Mapping[str, float] = orjson.loads(text or b"{}")
+    except ValueError:
+        return {}
+    return memo if isinstance(memo, dict) else {}

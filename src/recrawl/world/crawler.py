@@ -53,7 +53,7 @@ class Crawler:
         self.is_reread: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
         self.on_page = PageLinks()
         self._now = _Shows.before(world)
-        self._last_cycle = _last_informed(world)
+        self._last_cycle = _last_recorded(world)
         self._go_on()
         self.first = self._see(
             world.row[world.of_cycle(0)].astype(np.int64) if len(world.time) else np.empty(0, np.int64)
@@ -224,11 +224,10 @@ class _Shows:
         return shows, version, text.astype(np.int32)
 
 
-def _last_informed(world: World) -> Ints:
-    """The cycle of the last record of each page that was not a failure; -1: there is none."""
+def _last_recorded(world: World) -> Ints:
+    """The cycle of the last record of each page, failures included: what a visit shows is known until then. -1: there is none."""
     last = np.full(world.n_pages, -1, np.int64)
-    informed = world.shows != FAILED
-    last[world.row[informed]] = world.cycle[informed]  # in the order of time
+    last[world.row] = world.cycle  # in the order of time
     return last
 
 

@@ -508,14 +508,17 @@ def _of(lists: LinkLists, which: Flags) -> LinkLists:
 
 def credited(order: Ints, visits: Visits) -> Ints:
     """New links of the pages in this order: a link counts for the first page that shows it."""
-    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, visits.new.links)
+    links, number = np.unique(
+        visits.new.links, return_inverse=True
+    )  # small numbers: there may be a hundred million links
+    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, number, len(links))
     return new
 
 
 @njit(cache=True)
-def _credited(place, start, links):  # type: ignore[no-untyped-def]
+def _credited(place, start, links, n_links):  # type: ignore[no-untyped-def]
     new = np.zeros(len(place), np.int64)
-    is_known = np.zeros(links.max() + 1 if len(links) else 0, np.bool_)
+    is_known = np.zeros(n_links, np.bool_)
     for i in range(len(place)):
         for at in range(start[place[i]], start[place[i] + 1]):
             new[i] += not is_known[links[at]]
