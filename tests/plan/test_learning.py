@@ -38,7 +38,7 @@ QUICK = [name for name in POLICIES if not name.startswith("predicted")]  # those
 
 
 def made_up(seed: int) -> list[Visit]:
-    """Visits by crawl or at random times, with pages that appear later, fail, are gone, unchanged or read anew."""
+    """Visits by crawl or at random times, with pages that appear later, fail, are gone, unchanged or read in a new way."""
     chance = np.random.default_rng(seed)
     n_pages, n_days = int(chance.integers(3, 12)), int(chance.integers(6, 14))
     is_irregular, born = chance.random() < 0.5, chance.integers(0, n_days // 2 + 1, n_pages)

@@ -32,7 +32,7 @@ def test_in_the_older_reading_a_visit_where_none_was_recorded_fails() -> None:
     assert visits.failed.tolist() == [True]
 
 
-def test_after_its_last_record_nobody_knows_and_a_page_cannot_be_chosen() -> None:
+def test_after_its_last_record_a_page_is_unknown_and_cannot_be_chosen() -> None:
     world = tiny_world(SPARSE, between=CARRY)
     crawler = Crawler(world)
     assert [crawler.unknowable().tolist()] == [[False, False]]

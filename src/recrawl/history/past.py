@@ -24,7 +24,7 @@ class PastVisits:
     """Visits up to a moment: how many, a digest of them all, and the files that they were read from.
 
     As long as these files are part of the history, nothing but the files added since has to be looked at. After a compaction the
-    digest tells whether the visits are the same.
+    digest shows whether the visits are the same.
     """
 
     n: int = 0

@@ -146,7 +146,7 @@ class Learning:
 
     @property
     def can_carry(self) -> bool:
-        """Whether what is learnt can be kept: not where it depends on the words of pages, which are numbered anew each time."""
+        """Whether what is learnt can be kept: not where it depends on the words of pages, which get new numbers each time."""
         return self.notion is None and Need.WORDS not in self.policy.needs
 
     def _continues(self, learnt: Learnt, timeline: Timeline, rule: BatchRule) -> bool:

@@ -102,8 +102,8 @@ class Situation:
     def by_worth(self, choice: Choice, request: PlanRequest, now: datetime) -> tuple[Ints, Floats]:
         """The order of the pages picked by what they are worth for the goal, the best first, and the worth of each in that order.
 
-        Whoever stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order. For
-        both goals at once only the policy's own score has one number for both.
+        A crawl that stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order.
+        For both goals at once only the policy's own score has one number for both.
         """
         expected, likely = self.expected(choice, now)
         worth = {

@@ -68,7 +68,7 @@ def meet_pages(crawler: Crawler, policy: Policy) -> None:
 
 
 def known_only(budget: Budget, crawler: Crawler) -> Budget:
-    """The budget without the pages of which nobody knows what a visit would show."""
+    """The budget without the pages of which it is not known what a visit would show."""
     unknowable = crawler.unknowable()
     if not unknowable.any() and (budget.barred is None or len(budget.barred) == len(crawler.pages)):
         return budget

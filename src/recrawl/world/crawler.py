@@ -34,8 +34,8 @@ class Crawler:
     that is read in a new way are known to it without a visit. All visits of a cycle are made at its end.
 
     between: what a page shows in a cycle without a record; by default as the world says. "carry": between two records it is as
-    the earlier one shows it, whether they agree or not; after its last record nobody knows, so it cannot be visited. "nothing": a
-    visit fails.
+    the earlier one shows it, whether they agree or not; after its last record that is unknown, so it cannot be visited. "nothing":
+    a visit fails.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Crawler:
         return n_before
 
     def unknowable(self) -> Flags:
-        """Pages of which nobody knows what the next cycle would show: their last record is from before."""
+        """Pages of which it is not known what the next cycle would show: their last record is from before."""
         if self.between == ONLY_RECORDED:
             return np.zeros(len(self.pages), np.bool_)
         ended: Flags = self._last_cycle[: len(self.pages)] < self.cycle + 1

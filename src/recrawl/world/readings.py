@@ -1,4 +1,4 @@
-"""How a recorded past is read: which pages could be chosen, and what they would have shown where nobody looked."""
+"""How a recorded past is read: which pages could be chosen, and what they would have shown where no visit was made."""
 
 from __future__ import annotations
 

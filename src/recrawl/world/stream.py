@@ -93,8 +93,8 @@ class Stream:
         shown = LinkLists(*lists_of(lists.start, lists.links, np.maximum(number, 0), answered))
         if self.n_batches == 0:
             known[shown.links] = True  # where the crawl begins, nothing can be called new
-        read_anew = np.repeat(segment.baseline[visit], shown.sizes)
-        known[shown.links[read_anew]] = True  # read in a new way is not newly published
+        read_in_a_new_way = np.repeat(segment.baseline[visit], shown.sizes)
+        known[shown.links[read_in_a_new_way]] = True  # read in a new way is not newly published
         new = LinkLists(*unknown_links(shown.start, shown.links, known))
         n_found = len(learn_links(new.links, known))
         at, outcome = segment.at[visit], segment.outcome[visit]
@@ -291,7 +291,7 @@ _OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)
 
 @njit(cache=True)
 def _changed(page_start, outcome, baseline, version):  # type: ignore[no-untyped-def]
-    """Whether each visit shows another version than the last one before it that is known, unless the page is read anew."""
+    """Whether each visit shows another version than the last one before it that is known, unless the page is read in a new way."""
     changed = np.full(len(outcome), -1, np.int8)
     for p in range(len(page_start) - 1):
         last, is_reread = np.int64(-1), False

@@ -481,8 +481,8 @@ def _place_of(page: Ints, visits: Visits) -> Ints:
 
 def _no_pairs(n: int) -> Neighbours:
     none = np.empty(0)
-    nobody, start = none.astype(np.int64), np.zeros(n + 1, np.int64)
-    return Neighbours(start=start, other=nobody, share=none, if_shared=none, unshared=np.zeros(n))
+    others, start = none.astype(np.int64), np.zeros(n + 1, np.int64)
+    return Neighbours(start=start, other=others, share=none, if_shared=none, unshared=np.zeros(n))
 
 
 def _reversed(pairs: Neighbours, n: int) -> Neighbours:
