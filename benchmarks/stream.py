@@ -3,6 +3,7 @@
     python -m benchmarks.stream million              # a million pages, 100 million links, 50,000 new visits
     python -m benchmarks.stream endless              # 200,000 pages, 8,760 hourly batches of 200 visits
     python -m benchmarks.stream ten-million          # ten million pages × 3 visits, 300 million links
+    python -m benchmarks.stream costs                # the next plan against the number of pages and of new visits
     python -m benchmarks.stream scores               # a hundred stored plans
 
 `--pages` makes any of them smaller. Every plan is a process of its own, as a user runs it.
@@ -17,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ import pyarrow.compute as pc
 
 from benchmarks.measure import Row
 from recrawl.history import BatchBuilder, History
+from recrawl.history.schema import Batch
 from recrawl.synth import SynthSettings, batches
 from recrawl.web.visit import Visit
 
@@ -62,13 +65,25 @@ def made_up(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> tu
     history, later, left = History.create(folder), [], n_new
     settings = SynthSettings(pages=n_pages, rounds=ROUNDS + 1, terms=False, links_per_page=links_per_page)
     last = pa.scalar(settings.start + (ROUNDS - 0.05) * settings.every, pa.timestamp("us", "UTC"))
-    for batch in batches(settings):
+    for batch in merged(batches(settings)):
         is_late = pc.greater(batch["visits"]["at"], last)
         rows = batch["visits"].filter(is_late).slice(0, left)
         left -= rows.num_rows
         later.append(rows)
         history.append({**batch, "visits": batch["visits"].filter(pc.invert(is_late))})
     return history, [rows for rows in later if rows.num_rows]
+
+
+def merged(parts: Iterable[Batch], n: int = 10) -> Iterator[Batch]:
+    """Several batches as one: every append looks at what is there already."""
+    for some in batched(parts, n):
+        yield {name: pa.concat_tables([part[name] for part in some]) for name in some[0]}
+
+
+def batched(parts: Iterable[Batch], n: int) -> Iterator[list[Batch]]:
+    rest = iter(parts)
+    while some := list(islice(rest, n)):
+        yield some
 
 
 def going_on(name: str, n_pages: int, n_new: int, limits: dict[str, float], links_per_page: float) -> Iterator[Row]:
@@ -122,6 +137,32 @@ def ten_million(n_pages: int = 10_000_000) -> Iterator[Row]:
     is_whole = n_pages == 10_000_000
     limits = {"first": 900.0, "first memory": 16.0, "next": 60.0} if is_whole else {}
     yield from going_on("ten million", n_pages, n_pages // 20, limits, 17.0)
+
+
+def costs(n_pages: int = 800_000) -> Iterator[Row]:
+    """What the next plan costs against the number of pages, and against the number of new visits; both should be lines."""
+    starting = timed("--help").seconds
+    by_pages, by_visits = [], []
+    for n in (n_pages // 8, n_pages // 4, n_pages // 2, n_pages):
+        with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
+            history, later = made_up(Path(folder) / "h", n, n_pages // 4 if n == n_pages else n_pages // 80, 57.5)
+            rows, done = pa.concat_tables(later), 0
+            plan(history.folder)
+            for n_new in (n_pages // 80, n_pages // 40, n_pages // 20, n_pages // 10):
+                history.append({"visits": rows.slice(done, n_new)})
+                seconds, done = plan(history.folder).seconds - starting, done + n_new
+                yield Row(f"costs: next plan, {n:,} pages, {n_new:,} new visits", seconds, "s")
+                if n_new == n_pages // 80:
+                    by_pages.append((n, seconds))
+                if n < n_pages:
+                    break
+                by_visits.append((n_new, seconds))
+    for what, points in (("pages", by_pages), ("new visits", by_visits)):
+        x, y = np.array(points).T
+        slope, begin = np.polyfit(x, y, 1)
+        apart = float(np.abs(begin + slope * x - y).max() / y.max())
+        note = f"{1e6 * slope:.1f} µs for each, {begin:.1f} s for none"
+        yield Row(f"costs: farthest from a line in the number of {what}", 100 * apart, "%", note=note)
 
 
 def endless(n_pages: int = 200_000, n_hours: int = 8_760, per_hour: int = 200) -> Iterator[Row]:
@@ -188,7 +229,7 @@ def scores(n_plans: int = 100, n_pages: int = 20_000) -> Iterator[Row]:
         )
 
 
-KINDS = {"million": million, "ten-million": ten_million, "endless": endless, "scores": scores}
+KINDS = {"million": million, "ten-million": ten_million, "costs": costs, "endless": endless, "scores": scores}
 
 
 def main() -> None:

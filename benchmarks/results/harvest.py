@@ -115,7 +115,7 @@ def report(data: Path, name: str, orders: int, parts: list[str], related: int, r
     yield f"{world.n_pages:,} pages × {world.n_cycles} cycles, {world.discoverable:,} links to discover:\n"
     if "compared" in parts:
         yield from markdown(compared(world, budgets, window, orders, rivals))
-    found = harvest(world, budgets, parts, orders=1, workers=1)
+    found = harvest(world, budgets, parts, orders=orders, workers=1)
     for table in harvest_tables(found):
         yield f"{table.title}:\n"
         yield from markdown(table)

@@ -236,11 +236,11 @@ def choices(policy: Policy, case: Case, is_asked_more: bool = False, is_restored
             policy.extend(crawler.pages, n_before)
         if is_restored:
             policy = _restored(policy)
-        before = _bytes((crawler.pages, crawler.pages.words, budget))
+        before = _bytes((crawler.pages, budget))
         if is_asked_more:
             _ask_more(policy, crawler.pages, budget, moment(int(case.world.time[cycle])))
         choice = policy.choose(crawler.pages, budget, moment(int(case.world.time[cycle])))
-        after = _bytes((crawler.pages, crawler.pages.words, budget))
+        after = _bytes((crawler.pages, budget))
         assert after == before, f"cycle {cycle}: `choose` changed the pages or the budget"
         check_choice(choice, crawler.pages, budget)
         yield choice

@@ -56,7 +56,9 @@ def made_up(seed: int) -> list[Visit]:
                 visits.append(Visit(url=url, at=at, status=404 if kind < 0.05 else 500 if kind < 0.1 else 304))
                 continue
             links = [f"https://h{page % 3}.example/n{page // 2}-{i}" for i in range(max(0, n_links - 8), n_links + 2)]
-            visits.append(Visit(url=url, at=at, links=links, baseline=True if kind > 0.97 else None))
+            # Words of some pages become known later, of some never.
+            text = f"topic{n_links} " * 4 + f"site{page % 3} news{n_links // 3}" if page % 4 and day > page else None
+            visits.append(Visit(url=url, at=at, links=links, text=text, baseline=True if kind > 0.97 else None))
     return sorted(visits, key=lambda visit: visit.at)
 
 
@@ -71,17 +73,28 @@ def pieces_of(visits: Sequence[Visit], seed: int, n: int = 5) -> list[Sequence[V
 
 
 def planned(
-    history: History, policy: str | Policy, *, carry: bool = False, relearn: bool = False, now: datetime = NOW
+    history: History,
+    policy: str | Policy,
+    *,
+    carry: bool = False,
+    relearn: bool = False,
+    now: datetime = NOW,
+    change: str = "any",
 ) -> str:
     """A plan as text, with every number in full."""
-    options = PlanOptions(budget="3", policy=policy, relearn=relearn)
+    options = PlanOptions(budget="3", policy=policy, relearn=relearn, change=change)
     return repr(Planner(history, options, now, carry=carry).plan().to_arrow().to_pydict())
 
 
-def notes_of(history: History, policy: str = "average-count", **more: Any) -> list[str]:
+def notes_of(history: History, policy: str | Policy = "average-count", **more: Any) -> list[str]:
     notes: list[str] = []
     Learning(
-        history=history.as_of(NOW), policy=named(policy), now=NOW, carry=True, on_note=notes.append, **more
+        history=history.as_of(NOW),
+        policy=named(policy) if isinstance(policy, str) else policy,
+        now=NOW,
+        carry=True,
+        on_note=notes.append,
+        **more,
     ).learn()
     return [note for note in notes if not note.startswith("learnt from")]
 
@@ -99,6 +112,34 @@ def test_a_plan_is_the_same_however_visits_arrive_and_whatever_was_kept(policy: 
         assert carried == planned(history, policy, relearn=True, now=now)
     at_once.add(visits)
     assert planned(history, policy, carry=True) == planned(at_once, policy)
+
+
+@pytest.mark.parametrize("name", ["single-expert", "related-experts"])
+@pytest.mark.parametrize("seed", [2, 5, 8])
+def test_experts_that_learn_at_once_are_carried_with_the_words_that_they_read(
+    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recrawl.policies.expert_panel.N_OF_BOTH", 1)
+    settings: dict[str, Any] = {"n_train": 3} | ({"k": 2, "reselect": 2} if name == "related-experts" else {})
+    history = History.create(tmp_path / "h")
+    for piece in pieces_of(made_up(seed), 2 * seed):
+        history.add(piece)
+        now = piece[-1].at + timedelta(minutes=1)
+        carried = planned(history, named(name, **settings), carry=True, now=now)
+        assert carried == planned(history, named(name, **settings), relearn=True, now=now)
+    assert "by its own words" in carried
+    assert {kept.head["policy"] for kept in States(history.beside).checkpoints()} == {name}
+
+
+@pytest.mark.parametrize("change", ["significant", "digest", "shingles:0.8"])
+def test_what_a_notion_of_change_shows_is_carried(change: str, tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    for piece in pieces_of(made_up(5), 6):
+        history.add(piece)
+        carried = planned(history, "lambda-crawl", carry=True, change=change)
+        assert carried == planned(history, "lambda-crawl", relearn=True, change=change)
+    assert len({planned(history, "lambda-crawl", change=each) for each in ("any", change)}) == 2
+    assert len(States(history.beside).checkpoints()) >= 1
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(k: int,
     world, chance = talking_world(2, 30), np.random.default_rng(6)
     crawler = Crawler(world)
     selection = ExpertSelection(k=k, reselect=8)
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=6, c=5.0), selection, word_scale=2.0)
+    panel = ExpertPanel(7, learn.Machine(n_train=6, c=5.0), selection, word_scale=2.0)
     seen = Seen(7, world.words)
     for t in range(31):
         visits = (crawler.visit(np.flatnonzero(chance.random(7) < share)) if t else crawler.first).visits
@@ -220,7 +220,7 @@ def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(k: int,
 def test_decisions_that_were_not_needed_are_made_up_for() -> None:
     world = talking_world(4, 40)
     crawler, n = Crawler(world), 6
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), ExpertSelection(k=2))
+    panel = ExpertPanel(7, learn.Machine(n_train=n), ExpertSelection(k=2))
     seen = Seen(7, world.words)
     for t in range(41):
         visits = (crawler.visit_recorded() if t else crawler.first).visits
@@ -235,7 +235,7 @@ def test_decisions_that_were_not_needed_are_made_up_for() -> None:
 def test_between_two_lessons_a_learner_judges_by_the_last_one() -> None:
     world = talking_world(8, 30)
     crawler, n = Crawler(world), 6
-    panel = ExpertPanel(world.words, 7, learn.Machine(n_train=n), ExpertSelection(k=0), retrain=10)
+    panel = ExpertPanel(7, learn.Machine(n_train=n), ExpertSelection(k=0), retrain=10)
     seen, trained = Seen(7, world.words), -1
     for t in range(31):
         visits = (crawler.visit_recorded() if t else crawler.first).visits
@@ -256,7 +256,7 @@ def test_between_two_lessons_a_learner_judges_by_the_last_one() -> None:
 def test_probabilities_are_platts_over_what_was_decided_and_then_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expert_panel, "N_OF_BOTH", 5)
     world = talking_world(2, 40)
-    crawler, panel = Crawler(world), ExpertPanel(world.words, 7, learn.Machine(n_train=8), ExpertSelection(k=2))
+    crawler, panel = Crawler(world), ExpertPanel(7, learn.Machine(n_train=8), ExpertSelection(k=2))
     decided: dict[int, list[tuple[float, int]]] = defaultdict(list)
     panel.observe(crawler.first.visits)
     for t in range(1, 41):

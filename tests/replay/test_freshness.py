@@ -194,8 +194,8 @@ def test_the_past_from_a_moment_on_has_its_own_words_and_versions(history: Histo
 def test_visits_tell_texts_only_of_pages_that_came(history: History) -> None:
     world = past(history, with_words=True)
     crawler = Crawler(world)
-    assert crawler.pages.words is world.words
     seen = crawler.visit(np.array([0, 2])).visits
+    assert seen.words is world.words
     assert seen.text is not None
     assert world.text is not None
     assert seen.text.tolist() == [laid_out(world, world.text)[1, 0], -1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recrawl.policies.harvest.model import credited
+from recrawl.policies.harvest.learning import credited
 from recrawl.report.harvest.experiment import ABLATIONS, LEVELS, _later_links, calibrate, harvest, hide
 from recrawl.report.harvest.page import (
     ablation_table,

@@ -36,3 +36,16 @@ class LinkLists:
 
     def __getitem__(self, i: int) -> Ints32:
         return self.links[self.start[i] : self.start[i + 1]]
+
+
+def places_of(ids: Ints, wanted: Ints) -> Ints:
+    """The place of each wanted id among some ids, in any order and none twice; -1 where it is not among them.
+
+    >>> places_of(np.array([7, 3, 5]), np.array([5, 4, 7]))
+    array([ 2, -1, 0])
+    """
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(ids)
+    at = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
+    return np.where(ids[order][at] == wanted, order[at], -1)

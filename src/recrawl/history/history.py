@@ -143,10 +143,10 @@ class History:
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result(), files)
 
-    def timeline_after(self, moment: datetime) -> Timeline:
+    def timeline_after(self, moment: datetime, *, with_words: bool = False) -> Timeline:
         """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read."""
         with suppress(TooSlim):
-            return self._built_after(moment, list(SLIM))
+            return self._built_after(moment, [*SLIM, "terms"] if with_words else list(SLIM))
         return self._built_after(moment, None)
 
     def _built_after(self, moment: datetime, columns: list[str] | None) -> Timeline:

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
 import xxhash
 
-from recrawl.core.arrays import Ints
+from recrawl.core.arrays import places_of
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
@@ -38,12 +37,9 @@ from recrawl.policies.base import Policy
 from recrawl.policies.registry import blaming
 from recrawl.web.link_kinds import LinkKind
 from recrawl.world.batches import BatchRule, CrawlPace, distinct_moments, rule_for
-from recrawl.world.notions import Notion
+from recrawl.world.notions import ANY, Notion, spelled
 from recrawl.world.pages import Need
 from recrawl.world.stream import Stream, next_segment
-
-if TYPE_CHECKING:
-    from recrawl.world.wordings import Said
 
 Say = Callable[[str], None]
 
@@ -69,12 +65,10 @@ class Learnt:
         *,
         own_plans: OwnPlans,
         notion: Notion | None = None,
-        said: Said | None = None,
     ) -> None:
         """Learn from the visits of a timeline up to a moment that come after those learnt from so far."""
         assert self.rule is not None
         if self.stream.until == NEVER:
-            self.stream.pages.words = None if said is None else said.counts
             with blaming(self.policy):
                 self.policy.start(self.stream.pages)
         segment = next_segment(
@@ -85,7 +79,6 @@ class Learnt:
             until=until,
             needs=self.policy.needs,
             notion=notion,
-            text=None if said is None else said.text,
         )
         pages = self.stream.pages
         with blaming(self.policy), ThreadPoolExecutor(3) as threads:
@@ -123,7 +116,7 @@ class Learning:
     def learn(self, before: int | None = None) -> Learnt:
         """All that the past shows; `before`: without states that have learnt up to that moment or later."""
         self.on_step("looking for what was learnt before")
-        learnt = None if self.relearn or not self.can_carry else self._restored(before)
+        learnt = None if self.relearn else self._restored(before)
         if learnt is None:
             learnt = Learnt(self.policy)
         self.on_step("reading visits")
@@ -144,11 +137,6 @@ class Learning:
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
 
-    @property
-    def can_carry(self) -> bool:
-        """Whether what is learnt can be kept: not where it depends on the words of pages, which get new numbers each time."""
-        return self.notion is None and Need.WORDS not in self.policy.needs
-
     def _continues(self, learnt: Learnt, timeline: Timeline, rule: BatchRule) -> bool:
         """Whether the first new visits belong to a batch that was taken to be complete."""
         fresh = timeline.at[timeline.at > learnt.stream.until]
@@ -159,7 +147,7 @@ class Learning:
     def _fold(self, learnt: Learnt, timeline: Timeline) -> None:
         fresh = timeline.at[timeline.at > learnt.stream.until]
         moments = distinct_moments(fresh)
-        own_plans, said = self._own_plans, self._said(timeline)
+        own_plans = self._own_plans
         assert learnt.rule is not None
         ends = learnt.rule.batch_ends(moments, learnt.stream.began)
         complete = moments[moments <= ends[-2]] if len(ends) > 1 and len(moments) else moments[:0]
@@ -170,21 +158,13 @@ class Learning:
             until = int(complete[-1])
             pace = self._pace(learnt, timeline, until)
             past = learnt.visits.with_more(timeline, learnt.stream.until, until)
-            learnt.go_on(self.history, timeline, until, own_plans=own_plans, notion=self.notion, said=said)
+            learnt.go_on(self.history, timeline, until, own_plans=own_plans, notion=self.notion)
             learnt.pace, learnt.visits, learnt.plans = pace, past, own_plans.digest(until)
-            if self.carry and self.can_carry:
+            if self.carry:
                 self.on_step("keeping what was learnt")
                 self._keep(learnt)
         if len(moments) > len(complete):
-            learnt.go_on(self.history, timeline, int(moments[-1]), own_plans=own_plans, notion=self.notion, said=said)
-
-    def _said(self, timeline: Timeline) -> Said | None:
-        """What pages said at every visit, if the policy needs that."""
-        if Need.WORDS not in self.policy.needs:
-            return None
-        from recrawl.world.wordings import said_at
-
-        return said_at(self.history, np.arange(timeline.n_visits), needed=False)
+            learnt.go_on(self.history, timeline, int(moments[-1]), own_plans=own_plans, notion=self.notion)
 
     @cached_property
     def _own_plans(self) -> OwnPlans:
@@ -196,7 +176,7 @@ class Learning:
         if until is not None:
             fresh &= timeline.at <= until
         page, at = timeline.page[fresh], timeline.at[fresh]
-        place = _places(learnt.stream.page, page)
+        place = places_of(learnt.stream.page, page)
         is_known = place >= 0
         last = np.where(
             is_known, learnt.stream.pages.last_visit[np.maximum(place, 0)] if is_known.any() else NEVER, NEVER
@@ -210,7 +190,9 @@ class Learning:
     def _subject(self) -> str:
         """A name for what is learnt: states with the same name are of the same past, policy and settings."""
         policy = self.policy
-        about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links, *_sources(type(policy))]
+        change = spelled(self.notion) if self.notion else ANY
+        about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links, change]
+        about += _sources(type(policy))
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
 
     def _keep(self, learnt: Learnt) -> None:
@@ -269,12 +251,11 @@ class Learning:
 
     def _new_visits(self, learnt: Learnt) -> Timeline:
         """The visits that are not learnt from yet, with all earlier ones to the same pages."""
-        if not self.can_carry:
-            timeline = self.history.timeline
-        elif learnt.stream.until == NEVER:
-            timeline = self.history.slim_timeline
+        with_words = self.notion is not None or Need.WORDS in self.policy.needs
+        if learnt.stream.until != NEVER:
+            timeline = self.history.timeline_after(moment(learnt.stream.until), with_words=with_words)
         else:
-            timeline = self.history.timeline_after(moment(learnt.stream.until))
+            timeline = self.history.timeline if with_words else self.history.slim_timeline
         return timeline.with_links(self.links)
 
 
@@ -286,12 +267,3 @@ def _sources(policy: type) -> list[str]:
             file = getattr(sys.modules.get(kind.__module__), "__file__", None)
             digests.append(xxhash.xxh64_hexdigest(Path(file).read_bytes()) if file and Path(file).is_file() else "")
     return digests
-
-
-def _places(ids: Ints, wanted: Ints) -> Ints:
-    """The place of each id; -1 where there is none."""
-    if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(ids)
-    at = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
-    return np.where(ids[order][at] == wanted, order[at], -1)

@@ -248,7 +248,7 @@ class _Answers:
             return self.changed[visit]
         visited = np.flatnonzero(visit >= 0)
         by_notion = np.full(len(visit), -1, np.int64)
-        by_notion[visited] = changes_at_visits(self.history, visit[visited], notion)
+        by_notion[visited] = changes_at_visits(self.history, self.history.timeline, visit[visited], notion)
         return by_notion
 
 

@@ -18,7 +18,8 @@ from recrawl.policies.harvest.parts import Parts
 from recrawl.world.pages import Need, Pages, Visits
 
 if TYPE_CHECKING:
-    from recrawl.policies.harvest.model import HarvestPrediction, StockModel
+    from recrawl.policies.harvest.model import StockModel
+    from recrawl.policies.harvest.prediction import HarvestPrediction
 
 FAVOURS = ("coverage", "freshness")
 LEAST_PATIENCE = 2.0  #: sweeps: no crawl visits a page sooner

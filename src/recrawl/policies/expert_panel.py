@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from scipy import sparse
 
-from recrawl.core.arrays import Floats, Ints, Ints8, Ints32
+from recrawl.core.arrays import Floats, Ints, Ints8, Ints32, places_of
 from recrawl.core.growing import grown
 from recrawl.models.experts import svm
 from recrawl.models.experts.examples import ExpertExamples, Gram, distributions, dot
@@ -27,6 +28,7 @@ from recrawl.world.contents import Contents
 from recrawl.world.pages import Visits
 
 LOOKBACK, AHEAD = 1, 1  #: l and σ of the paper: features of one cycle ago, predictions for the next one
+UNKNOWN = 0  #: the text of a page whose words are not known yet
 N_OF_BOTH = 20  #: decisions of either outcome that it takes to turn decisions into probabilities
 _NO_TEXTS = np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0))
 _N_OWN, _N_RELATION = 1 + 3 * LOOKBACK, 3 * LOOKBACK
@@ -91,9 +93,10 @@ class ExpertPanel:
     cycles. Without experts (`selection.k` is 0) a page is judged by itself alone.
     """
 
+    not_kept: ClassVar[tuple[str, ...]] = ("_next", "_grams")
+
     def __init__(
         self,
-        words: sparse.csr_matrix,
         n_pages: int,
         machine: Machine,
         selection: ExpertSelection,
@@ -102,7 +105,7 @@ class ExpertPanel:
         retrain: int = 1,
     ) -> None:
         self.machine, self.selection, self.word_scale, self.retrain = machine, selection, word_scale, retrain
-        self.counts, self.words = words, distributions(words)
+        self.texts = RecentTexts()
         self.n_cycles = 0
         # Decisions of n_train cycles are compared with their outcomes, and each was trained with n_train cycles before it.
         self.n_kept = 2 * machine.n_train + LOOKBACK + AHEAD + 1
@@ -112,7 +115,14 @@ class ExpertPanel:
         self._n_decided, self._selected_at, self._trained_at = 0, 0, 0
         self._lesson: Columns | None = None  # what the learners were last trained with
         self._next: ExpertPanel | None = None  # as `decided` made it
-        self._grams = _KeptGrams(self.words, 2 * self.n_kept)
+        self._grams: _KeptGrams | None = None
+
+    @property
+    def grams(self) -> _KeptGrams:
+        """Inner products of what pages showed; forgotten where texts got other numbers."""
+        if self._grams is None or self._grams.numbering != self.texts.numbering:
+            self._grams = _KeptGrams(self.texts, 2 * self.n_kept)
+        return self._grams
 
     def extend_to(self, n_pages: int) -> None:
         """More pages are known; they have no experts until these are chosen again."""
@@ -129,9 +139,18 @@ class ExpertPanel:
         text[:, :-1], change[:, :-1] = text[:, 1:], change[:, 1:]
         change[:, -1] = -1
         change[visits.page, -1] = visits.changed
-        if visits.text is not None:
+        if visits.text is not None and visits.words is not None:
             read = visits.text >= 0
-            text[visits.page[read], -1] = visits.text[read]
+            text[visits.page[read], -1] = self.texts.add(visits.text[read], visits.words)
+            if self.n_cycles % self.n_kept == 0:
+                self._forget_texts()
+
+    def _forget_texts(self) -> None:
+        """Keep only the texts that some column still shows."""
+        shown = [self.columns] if self._lesson is None else [self.columns, self._lesson]
+        number = self.texts.keep(np.unique(np.concatenate([each.text.ravel() for each in shown])))
+        for each in shown:
+            each.text = number[each.text]
 
     def probabilities(self) -> Floats | None:
         """The probability that each page will have changed; None where too little was seen.
@@ -145,6 +164,7 @@ class ExpertPanel:
         if self._n_decided == self.n_cycles:
             return self
         if self._next is None or self._next.n_cycles != self.n_cycles:
+            self._grams = self.grams  # what is computed once serves for both
             self._next = copy.copy(self)
             self._next.columns, self._next.decision = self.columns.last(self.n_kept), self.decision.copy()
             self._next._decide()
@@ -200,7 +220,7 @@ class ExpertPanel:
     def _contents(self) -> Contents:
         """What was seen in the last `n_train` cycles, in the form from which experts are chosen."""
         text = self.columns.text[:, -self.machine.n_train :].copy()
-        nothing, (n_pages, n_terms) = np.zeros(text.shape, np.int64), (len(text), self.counts.shape[1])
+        nothing, (n_pages, n_terms) = np.zeros(text.shape, np.int64), (len(text), self.texts.counts.shape[1])
         return Contents(
             page=np.arange(n_pages),
             url=pa.nulls(n_pages, pa.string()),
@@ -209,7 +229,7 @@ class ExpertPanel:
             seen=text >= 0,
             is_baseline=nothing.astype(np.bool_),
             digest=nothing,
-            counts=self.counts,
+            counts=self.texts.counts,
             vocabulary=np.arange(n_terms),
         )
 
@@ -224,7 +244,7 @@ class ExpertPanel:
     def _view(self, n: int) -> _View:
         """The last `n` columns with those that their features look back at, if there are any."""
         n = min(n + LOOKBACK + AHEAD, self.n_cycles, self.n_kept)
-        return _View(self._grams, self.columns.text[:, -n:], self.columns.change[:, -n:])
+        return _View(self.grams, self.columns.text[:, -n:], self.columns.change[:, -n:])
 
     def _experts_of(self, page: int) -> tuple[list[int], Floats, float]:
         if self.experts is None or page >= len(self.experts.own_weight):
@@ -265,12 +285,52 @@ class ExpertPanel:
 
     def _inner(self, page: int, columns: Columns) -> Floats:
         """Inner products of a page's features at all pairs of times, without those that relate it to another."""
-        gram, own = self._grams.of(page, self._texts(columns.text[page])), columns.own[page]
+        gram, own = self.grams.of(page, np.maximum(columns.text[page], UNKNOWN).astype(np.int64)), columns.own[page]
         products: Floats = self.word_scale**2 * gram.inner[np.ix_(gram.of, gram.of)] + own @ own.T
         return products
 
-    def _texts(self, text: Ints32) -> Ints:
-        return np.where(text < 0, self.words.shape[0] - 1, text).astype(np.int64)
+
+class RecentTexts:
+    """The texts that pages showed lately, as word counts, with numbers of their own from 1 on; 0 stands for one without words."""
+
+    not_kept: ClassVar[tuple[str, ...]] = ("_words",)
+
+    def __init__(self) -> None:
+        self.counts = sparse.csr_matrix((1, 0), dtype=np.float32)
+        self.text: Ints = np.array([-1])  # their numbers in the stream of visits
+        self.numbering = 0  # another one after some were forgotten
+        self._words: sparse.csr_matrix | None = None
+
+    def __len__(self) -> int:
+        return len(self.text) - 1
+
+    @property
+    def words(self) -> sparse.csr_matrix:
+        """Word distributions."""
+        if self._words is None or self._words.shape[0] <= len(self):
+            self._words = distributions(self.counts)
+        return self._words
+
+    def add(self, text: Ints32, words: sparse.csr_matrix) -> Ints:
+        """The numbers of some texts, given as rows of word counts."""
+        fresh = np.setdiff1d(text, self.text)
+        if len(fresh):
+            n_words = max(words.shape[1], self.counts.shape[1])
+            self.counts.resize(self.counts.shape[0], n_words)
+            more = words[fresh]
+            more.resize(len(fresh), n_words)
+            self.counts = sparse.vstack([self.counts, more], format="csr")
+            self.text, self._words = np.append(self.text, fresh), None
+        return places_of(self.text, text.astype(np.int64))
+
+    def keep(self, some: Ints) -> Ints32:
+        """Forget all but some of them; their new numbers, by the old ones, and -1 at the end."""
+        kept = np.union1d(some[some >= 0], [UNKNOWN])
+        number = np.full(len(self.text) + 1, -1, np.int32)
+        number[kept] = np.arange(len(kept))
+        self.counts, self.text, self._words = self.counts[kept], self.text[kept], None
+        self.numbering += 1
+        return number
 
 
 class _View(ExpertExamples):
@@ -279,7 +339,7 @@ class _View(ExpertExamples):
     def __init__(self, grams: _KeptGrams, text: Ints32, change: Ints8) -> None:
         self.l, self.sigma, self.word_scale = LOOKBACK, AHEAD, 1.0
         self.words, self.change = grams.words, change
-        self.text = np.where(text < 0, grams.words.shape[0] - 1, text).astype(np.int64)
+        self.text = np.maximum(text, UNKNOWN).astype(np.int64)
         self._kept = grams
         self._grams: dict[int, Gram] = {}
 
@@ -293,9 +353,14 @@ class _View(ExpertExamples):
 class _KeptGrams:
     """Inner products of the texts of each page; a text that is new is only compared with those of its page."""
 
-    def __init__(self, words: sparse.csr_matrix, most: int) -> None:
-        self.words, self.most = words, most
+    def __init__(self, texts: RecentTexts, most: int) -> None:
+        self._texts, self.most, self.numbering = texts, most, texts.numbering
         self._known: dict[int, tuple[Ints, Ints, Floats]] = {}  # texts ascending, their places, products by place
+
+    @property
+    def words(self) -> sparse.csr_matrix:
+        """Word distributions of all texts."""
+        return self._texts.words
 
     def of(self, page: int, text: Ints) -> Gram:
         """Those of the texts that a page showed, one per column."""

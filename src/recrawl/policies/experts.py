@@ -168,25 +168,21 @@ class SingleExpert(ChangeFrequency):
     def start(self, pages: Pages) -> None:
         """Forget all that was seen."""
         super().start(pages)
-        self.panel_: ExpertPanel | None = None
-        if pages.words is not None:
-            from recrawl.models.experts.learn import Machine
-            from recrawl.policies.expert_panel import ExpertPanel
+        from recrawl.models.experts.learn import Machine
+        from recrawl.policies.expert_panel import ExpertPanel
 
-            self.panel_ = ExpertPanel(
-                pages.words,
-                len(pages),
-                Machine(n_train=self.n_train, c=self.c),
-                self._selection(),
-                word_scale=self.word_scale,
-                retrain=self.retrain,
-            )
+        self.panel_: ExpertPanel = ExpertPanel(
+            len(pages),
+            Machine(n_train=self.n_train, c=self.c),
+            self._selection(),
+            word_scale=self.word_scale,
+            retrain=self.retrain,
+        )
 
     def extend(self, pages: Pages, n_before: int) -> None:
         """More pages are known."""
         super().extend(pages, n_before)
-        if self.panel_ is not None:
-            self.panel_.extend_to(len(pages))
+        self.panel_.extend_to(len(pages))
 
     def _selection(self) -> ExpertSelection:
         from recrawl.policies.expert_panel import ExpertSelection
@@ -196,7 +192,7 @@ class SingleExpert(ChangeFrequency):
     def predict(self) -> tuple[Floats, str]:
         """By the experts, as soon as they have seen enough."""
         share, basis = super().predict()
-        if self.panel_ is None:
+        if not len(self.panel_.texts):
             return share, f"{basis[:-1]}, since its words are not known)"
         probability = self.panel_.probabilities()
         if probability is None:
@@ -209,10 +205,9 @@ class SingleExpert(ChangeFrequency):
     def observe(self, visits: Visits) -> None:
         """Remember what had changed, and what was read."""
         super().observe(visits)
-        if self.panel_ is not None:
-            if visits.memo is not None:  # these visits were chosen by what the panel had decided
-                self.panel_ = self.panel_.decided()
-            self.panel_.observe(visits)
+        if visits.memo is not None and len(self.panel_.texts):  # they were chosen by what the panel had decided
+            self.panel_ = self.panel_.decided()
+        self.panel_.observe(visits)
 
 
 class RelatedExperts(SingleExpert):

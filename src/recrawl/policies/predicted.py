@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 
 
 class Cycle(NamedTuple):
-    """What the visits of a cycle showed: one entry per page, NaN where it was not seen."""
+    """What the visits of a cycle showed: one entry per visit, NaN where that is not known."""
 
     at: int  # microseconds
+    page: Ints
     n_new: Floats32
     n_links: Floats32
     changed: Floats32
+
+    def column(self, name: str, n_pages: int) -> Floats32:
+        """One entry per page, NaN where it was not visited."""
+        filled = np.full(n_pages, np.nan, np.float32)
+        filled[self.page] = getattr(self, name)
+        return filled
 
 
 class PredictedCount(Policy):
@@ -84,15 +91,6 @@ class PredictedCount(Policy):
 
     def extend(self, pages: Pages, n_before: int) -> None:
         """More pages are known; nothing was seen of them so far."""
-        more = np.full(len(pages) - n_before, np.nan, np.float32)
-
-        def longer(cycle: Cycle) -> Cycle:
-            return Cycle(cycle.at, *(np.append(column, more) for column in cycle[1:]))
-
-        # Cycles that a model is still to be fitted to are mostly the same objects as those of the past.
-        of_past = {id(cycle): longer(cycle) for cycle in (*self.past_, *(self.to_fit_ or ()))}
-        self.to_fit_ = self.to_fit_ and tuple(of_past[id(cycle)] for cycle in self.to_fit_)
-        self.past_ = deque((of_past[id(cycle)] for cycle in self.past_), maxlen=self.rounds)
         self.site_, self.n_pages_ = pages.site, len(pages)
 
     def target(self) -> Target:
@@ -134,7 +132,9 @@ class PredictedCount(Policy):
         from recrawl.world.panel import BASE, Panel
 
         n = self.n_pages_
-        new, links, changed = (np.column_stack([cycle[i] for cycle in past]) for i in (1, 2, 3))
+        new, links, changed = (
+            np.column_stack([cycle.column(name, n) for cycle in past]) for name in ("n_new", "n_links", "changed")
+        )
         times = np.array([cycle.at for cycle in past], np.int64).view("datetime64[us]")
         nothing = np.full(new.shape, np.nan, np.float32)
         panel = Panel(
@@ -166,19 +166,18 @@ class PredictedCount(Policy):
         return np.asarray(model.predict(x), np.float64)
 
     def observe(self, visits: Visits) -> None:
-        """Add a cycle to the panel."""
+        """Remember the visits of a cycle; a panel is made of them only when a model needs one."""
 
-        def column(values: Ints | NDArray[Any], of: Flags) -> Floats32:
-            filled = np.full(self.n_pages_, np.nan, np.float32)
-            filled[visits.page[of]] = values[of]
-            return filled
+        def known(values: NDArray[Any], of: Flags) -> Floats32:
+            return np.where(of, values, np.nan).astype(np.float32)
 
         self.past_.append(
             Cycle(
                 microseconds(visits.ended_at),
-                column(visits.n_new_since, visits.n_new_since >= 0),
-                column(visits.shown.sizes, visits.answered),
-                column(visits.changed, visits.changed >= 0),
+                visits.page,
+                known(visits.n_new_since, visits.n_new_since >= 0),
+                known(visits.shown.sizes, visits.answered),
+                known(visits.changed, visits.changed >= 0),
             )
         )
         self.cycle_ += 1

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -30,12 +30,22 @@ NEARLY_CONSTANT = 1e-2
 NEARLY_DEPENDENT = 1e-6
 
 
-class CycleExamples(NamedTuple):
+@dataclass
+class CycleExamples:
     """The visits of a cycle to learn from."""
+
+    not_kept: ClassVar[tuple[str, ...]] = ("_sums",)
 
     features: Floats  # [visit, page feature], as the pages were known before
     n_new: Ints
     at: Ints  # microseconds, UTC
+    _sums: tuple[Sums, ...] | None = None
+
+    def sums(self) -> tuple[Sums, ...]:
+        """All that least squares needs, worked out once: a cycle is part of many fits."""
+        if self._sums is None:
+            self._sums = tuple(Sums.of(self))
+        return self._sums
 
 
 class LinearLearner(Protocol):
@@ -58,7 +68,7 @@ class LeastSquares:
 
     def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
         """The weights for all visits of these cycles."""
-        return Linear.fit([sums for cycle in cycles for sums in Sums.of(cycle)])
+        return Linear.fit([sums for cycle in cycles for sums in cycle.sums()])
 
 
 class Regression(Policy):
@@ -196,13 +206,16 @@ class Sums:
     @classmethod
     def of(cls, examples: CycleExamples) -> Iterator[Sums]:
         """The sums over visits with these page features and numbers of new links, for each hour of the week."""
-        hour_of_week = (examples.at // US_PER_HOUR + THURSDAY) % (7 * 24)
-        for each in np.unique(hour_of_week).tolist():
-            here = hour_of_week == each
+        hours = (examples.at // US_PER_HOUR + THURSDAY) % (7 * 24)
+        if not len(hours):
+            return
+        is_one = hours.min() == hours.max()  # mostly so: then nothing has to be taken apart
+        for hour in hours[:1].tolist() if is_one else np.unique(hours).tolist():
+            here = slice(None) if is_one else hours == hour
             x, y = examples.features[here], examples.n_new[here]
             yield cls(
-                hour=each % 24,
-                day=each // 24,
+                hour=hour % 24,
+                day=hour // 24,
                 n=len(y),
                 x=x.sum(axis=0),
                 xx=x.T @ x,

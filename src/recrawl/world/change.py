@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Flags, Ints, Ints8, Ints32
-from recrawl.history import History
+from recrawl.history import History, Timeline
 from recrawl.history.stored_words import term_counts
 from recrawl.web.shingles import EMPTY, N_BUCKETS
 from recrawl.web.visit import Outcome
@@ -38,14 +38,12 @@ def changes(contents: Contents, notion: Notion, sketches: Ints32 | None = None) 
     return change
 
 
-def changes_at_visits(history: History, visit: Ints, notion: Notion) -> Ints8:
-    """Whether pages changed at some visits of a history (rows of its timeline): 1 or 0; -1 where that is not known.
+def changes_at_visits(history: History, timeline: Timeline, visit: Ints, notion: Notion) -> Ints8:
+    """Whether pages changed at some visits (rows of a timeline of the history): 1 or 0; -1 where that is not known.
 
     As `changes`, for visits instead of rounds: each is compared with the page's last visit before it whose words are known.
     """
-    timeline = history.timeline
-    stored = timeline.rows["terms"].fill_null(0).to_numpy()
-    terms = np.where(timeline.latest >= 0, stored[np.maximum(timeline.latest, 0)], 0)
+    terms = words_at(timeline)
     worded = np.flatnonzero((terms != 0) & (timeline.outcome <= Outcome.UNCHANGED))
     n_baselines, before = np.cumsum(timeline.baseline), np.full(timeline.n_visits, -1, np.int64)
     earlier, later = worded[:-1], worded[1:]
@@ -69,6 +67,12 @@ def changes_at_visits(history: History, visit: Ints, notion: Notion) -> Ints8:
     )
     changed[known] = notion.changed(steps)
     return changed
+
+
+def words_at(timeline: Timeline) -> Ints:
+    """The digest of the words that each visit shows; 0: not known."""
+    stored = timeline.rows["terms"].fill_null(0).to_numpy()
+    return np.where(timeline.latest >= 0, stored[np.maximum(timeline.latest, 0)], 0)
 
 
 def _comparable(contents: Contents) -> Flags:

@@ -45,7 +45,7 @@ class Crawler:
         self.with_updates = Need.UPDATES in needs
         self.cycle = -1
         self._url_groups = folders_and_namesakes(world.url)
-        self.pages = Pages.unseen(world.site[:0], world.host[:0], words=world.words)
+        self.pages = Pages.unseen(world.site[:0], world.host[:0])
         self.pages.future = _NextCycle(self) if Need.FUTURE in needs else None
         self.known: Flags = world.first_shown == 0  # all that the first crawl showed
         self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
@@ -136,6 +136,7 @@ class Crawler:
             new=new,
             n_found=len(discovered),
             text=None if world.text is None else np.where(is_seen, text, -1).astype(np.int32),
+            words=world.words,
             memo=memo,
         )
         self.pages.note(visits)
@@ -202,11 +203,8 @@ class _Shows:
 
     def add(self, world: World, visits: slice) -> None:
         """Some more records."""
-        here, row = np.arange(visits.start, visits.stop), world.row[visits]
-        self.record[row] = here
-        is_informed, is_known = world.shows[visits] != FAILED, world.version[visits] >= 0
-        self.informed[row[is_informed]] = here[is_informed]
-        self.version[row[is_known]] = world.version[visits][is_known]
+        of_visits = (world.row, world.shows, world.version)
+        _note_records(*of_visits, visits.start, visits.stop, self.record, self.informed, self.version)
 
     def of(self, world: World, page: Ints, cycle: int, between: str) -> tuple[Ints32, Ints, Ints32]:
         """The list, the version and the text that each of some pages shows in a cycle."""
@@ -258,6 +256,17 @@ class PageLinks:
         fresh: Ints = _insert(self._shown.keys, page, start, links)
         self._shown.size += int(fresh.sum())
         return fresh
+
+
+@njit(cache=True, nogil=True)
+def _note_records(row, shows, version, begin, end, record, informed, known):  # type: ignore[no-untyped-def]
+    """The newest record of each page, the newest that was no failure, and the newest version."""
+    for i in range(begin, end):
+        record[row[i]] = i
+        if shows[i] != FAILED:
+            informed[row[i]] = i
+        if version[i] >= 0:
+            known[row[i]] = version[i]
 
 
 @njit(cache=True, nogil=True)

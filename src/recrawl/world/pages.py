@@ -25,7 +25,7 @@ class Need(Enum):
 
     RELATED = "related"  # `Pages.related`: pages with similar text
     UPDATES = "updates"  # `Visits.updated`: whether a link was never before on the page
-    WORDS = "words"  # `Visits.text` and `Pages.words`: what pages say
+    WORDS = "words"  # `Visits.text` and `Visits.words`: what pages say
     FUTURE = "future"  # `Pages.future`: only in a replay, for upper bounds that no real crawler could reach
 
 
@@ -46,7 +46,7 @@ class Pages:
     More pages become known as a crawl goes on; they are added at the end, so that the number of a page never changes.
     """
 
-    not_kept: ClassVar[tuple[str, ...]] = ("related", "words", "future")
+    not_kept: ClassVar[tuple[str, ...]] = ("related", "future")
 
     site: Ints  # small numbers: pages of one registrable domain share one
     host: Ints
@@ -60,9 +60,7 @@ class Pages:
     url_groups: tuple[Ints, ...] = ()
 
     def __post_init__(self) -> None:
-        # Tables of their own rather than one entry per page; None unless a policy needs them.
-        self.words: sparse.csr_matrix | None = None  # counts of the words of every text that `Visits.text` refers to
-        self.future: Future | None = None
+        self.future: Future | None = None  # None unless a policy needs it
 
     @classmethod
     def unseen(
@@ -71,12 +69,11 @@ class Pages:
         host: Ints,
         *,
         related: Related | None = None,
-        words: sparse.csr_matrix | None = None,
         url_groups: tuple[Ints, ...] = (),
     ) -> Pages:
         """Pages that were never visited."""
         n = len(site)
-        pages = cls(
+        return cls(
             site=site,
             host=host,
             last_visit=np.full(n, NEVER),
@@ -87,8 +84,6 @@ class Pages:
             related=related,
             url_groups=url_groups,
         )
-        pages.words = words
-        return pages
 
     def extend(self, site: Ints, host: Ints, url_groups: tuple[Ints, ...] = ()) -> None:
         """More pages are known: sites, hosts and groups are those of all pages, the new ones at the end."""
@@ -150,7 +145,8 @@ class Visits:
     shown: LinkLists  # all links
     new: LinkLists  # links that no page had shown before this batch; a link is listed for each page that shows it
     n_found: int  # the same, every link once
-    text: Ints32 | None = None  # what each page said: a row of `Pages.words`; -1: not known. None: no policy needs it
+    text: Ints32 | None = None  # what each page said: a row of `words`; -1: not known. None: no policy needs it
+    words: sparse.csr_matrix | None = None  # counts [text, word]; the numbers of texts and words never change
     #: The `memo` of the choice that these visits were made for; None: this policy did not choose them.
     memo: Mapping[str, float] | None = None
 

@@ -89,12 +89,13 @@ class World:
 
     def of_cycle(self, cycle: int) -> slice:
         """The visits of a cycle."""
-        low, high = np.searchsorted(self.cycle, [cycle, cycle + 1])
+        # Keys of another type would have the whole array converted.
+        low, high = np.searchsorted(self.cycle, np.array([cycle, cycle + 1], self.cycle.dtype))
         return slice(int(low), int(high))
 
     def known_pages(self, cycle: int) -> int:
         """How many pages the recorded crawl knew by the end of a cycle: the first ones."""
-        return int(np.searchsorted(self.first_cycle, cycle, side="right"))
+        return int(np.searchsorted(self.first_cycle, self.first_cycle.dtype.type(cycle), side="right"))
 
     def until(self, cycle: int) -> World:
         """The same world cut off after a cycle."""

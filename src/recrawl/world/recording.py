@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists
+from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists, places_of
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.web.link_kinds import LinkKind
@@ -118,9 +118,7 @@ class _Pages:
 
     def row_of(self, page: Ints) -> Ints:
         """The row of each page in the world; -1 where it is not part of it."""
-        order = np.argsort(self.page)
-        at = np.minimum(np.searchsorted(self.page[order], page), len(order) - 1)
-        return np.where(self.page[order][at] == page, order[at], -1)
+        return places_of(self.page, page)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists
+from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists, places_of
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, moment
 from recrawl.history import History, Timeline
@@ -28,6 +29,11 @@ from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
 from recrawl.world.pages import Need, Pages, Visits, hours_between
 from recrawl.world.recording import numbered_lists, versions
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from recrawl.world.texts import Texts
+
 RECENT = 100  #: batches that show how long one usually is
 
 
@@ -39,6 +45,7 @@ class Stream:
     page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
     url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     link: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history of the numbered links
+    texts: Texts | None = None  # shown so far; None: no policy needs them
     last_new: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # when a page last showed a new link; NEVER
     until: int = NEVER  # microseconds: all visits up to then were followed
     began: int | None = None  # microseconds: the first visit
@@ -114,6 +121,7 @@ class Stream:
             new=new,
             n_found=n_found,
             text=None if segment.text is None else segment.text[visit],
+            words=segment.words,
         )
         pages.note(visits)
         gained = visits.n_new_since > 0
@@ -153,7 +161,8 @@ class Segment:
     new_url: pa.Array
     new_link: Ints
     n_links_before: int
-    text: Ints32 | None = None  # row of `Pages.words`; -1: not known
+    text: Ints32 | None = None  # row of `words`; -1: not known
+    words: sparse.csr_matrix | None = None
     host: Ints | None = None  # of all pages of the stream
     site: Ints | None = None
     groups: tuple[Ints, ...] = ()
@@ -190,18 +199,17 @@ def next_segment(
     until: int,
     needs: frozenset[Need] = frozenset(),
     notion: Notion | None = None,
-    text: Ints32 | None = None,
 ) -> Segment:
     """The visits of a timeline after those that the stream has followed, up to a moment.
 
     The timeline must hold all visits, early and late, to every page that is visited in the segment: what a visit shows depends on
-    the ones before it. `text`: what pages said at each of its visits, if a policy needs that.
+    the ones before it. For words and notions of change its rows must have the column `terms`.
     """
     fresh = np.flatnonzero((timeline.at > stream.until) & (timeline.at <= until))
     at, page = timeline.at[fresh], timeline.page[fresh]
     batch = np.searchsorted(rule.batch_ends(distinct_moments(at), stream.began), at)
     new_page, new_url, first_batch = _new_pages(stream, history, page, batch)
-    row = _rows(np.concatenate([stream.page, new_page]), page)
+    row = places_of(np.concatenate([stream.page, new_page]), page)
     readable = fresh[(timeline.links[fresh] >= 0) & (timeline.outcome[fresh] <= Outcome.UNCHANGED)]
     of_visit, lists, link = numbered_lists(timeline, readable)
     lists, new_link = _renumbered(lists, link, stream.link)
@@ -226,9 +234,22 @@ def next_segment(
         new_link=new_link,
         n_links_before=len(stream.link),
     )
-    if text is not None:
-        segment.text = np.where(segment.outcome <= Outcome.UNCHANGED, text[fresh], -1).astype(np.int32)
+    if Need.WORDS in needs:
+        segment.text, segment.words = _texts(stream, history, timeline, fresh)
     return segment
+
+
+def _texts(stream: Stream, history: History, timeline: Timeline, fresh: Ints) -> tuple[Ints32, sparse.csr_matrix]:
+    """What pages said at some visits: a row of the counts; -1 where that is not known."""
+    from recrawl.world.change import words_at
+    from recrawl.world.texts import Texts
+
+    stream.texts = stream.texts or Texts()
+    digest = np.where(timeline.outcome[fresh] <= Outcome.UNCHANGED, words_at(timeline)[fresh], 0)
+    in_time = np.lexsort((timeline.page[fresh], timeline.at[fresh]))
+    text = np.empty(len(fresh), np.int32)
+    text[in_time], words = stream.texts.read(history, digest[in_time])
+    return text, words
 
 
 def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tuple[Ints, pa.Array, Ints]:
@@ -242,12 +263,6 @@ def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tup
     by_name = pc.sort_indices(url).to_numpy()
     order = by_name[np.argsort(first[by_name], kind="stable")]
     return ids[order], url.take(pa.array(order)), first[order]
-
-
-def _rows(known: Ints, page: Ints) -> Ints:
-    order = np.argsort(known)
-    rows: Ints = order[np.searchsorted(known[order], page)]
-    return rows
 
 
 def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, Ints]:
@@ -279,11 +294,13 @@ def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion |
     changed: Ints8 = _changed(timeline.page_start, timeline.outcome, timeline.baseline, version)[fresh]
     if notion is None:
         return changed
-    from recrawl.world.change import changes_at_visits
+    from recrawl.world.change import changes_at_visits, words_at
 
-    worded = np.asarray(timeline.rows["terms"].is_valid())
-    is_worded = np.isin(timeline.page[fresh], np.unique(timeline.page[worded]))  # all others keep their versions
-    return np.where(is_worded, changes_at_visits(history, fresh, notion), changed).astype(np.int8)
+    # Until its words are known a page keeps its versions.
+    n_worded = np.append(0, np.cumsum(words_at(timeline) != 0))
+    first = np.repeat(timeline.page_start[:-1], np.diff(timeline.page_start))
+    is_worded = n_worded[fresh + 1] > n_worded[first[fresh]]
+    return np.where(is_worded, changes_at_visits(history, timeline, fresh, notion), changed).astype(np.int8)
 
 
 _OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from recrawl.core.times import US_PER_HOUR
+from recrawl.policies.harvest.learning import _half_life
 from recrawl.policies.harvest.model import StockModel
 from recrawl.policies.harvest.parts import Parts
 from recrawl.testing import Shown, tiny_world
@@ -105,9 +106,9 @@ def test_a_page_seen_once_is_expected_to_change_like_those_of_its_folder() -> No
 def test_the_past_of_a_page_that_is_hardly_ever_visited_counts_no_longer_than_thirty_sweeps() -> None:
     model, _ = watched(steady(4, 60), [[0, 1]])  # two pages, cycles of an hour
     often, seldom = 100.0, 10_000.0
-    assert np.allclose(model._half_life(np.array([often, seldom])), 24 * 60)  # sixty days are longer
+    assert np.allclose(_half_life(model, np.array([often, seldom])), 24 * 60)  # sixty days are longer
     model.site, model._n_visits = (
         np.zeros(1_000, np.int64),
         [1, 1, 1, 5],
     )  # a cycle in which more are visited does not change it much
-    assert np.allclose(model._half_life(np.array([often, seldom])), [30 * often, 30 * 500.0])
+    assert np.allclose(_half_life(model, np.array([often, seldom])), [30 * often, 30 * 500.0])

@@ -23,7 +23,7 @@ class Cohorts:
         self.start = np.zeros(n_pages, np.int64)
         self.size = np.zeros(n_pages, np.int64)
         self.gap = np.zeros(n_pages)  # clock hours in which they arrived
-        self._links: Ints32 = np.empty(1024, np.int32)
+        self._links: Ints32 = np.zeros(1024, np.int32)
         self._end = 0
 
     def extend_to(self, n_pages: int) -> None:
@@ -54,7 +54,7 @@ class Cohorts:
     def _make_room(self, more: int) -> None:
         """Leave out what no page needs any more."""
         start = np.append(0, np.cumsum(self.size))
-        bigger: Ints32 = np.empty(2 * (int(start[-1]) + more) + 1024, np.int32)
+        bigger: Ints32 = np.zeros(2 * (int(start[-1]) + more) + 1024, np.int32)
         _move(self._links, self.start, self.size, bigger, start)
         self._links, self.start, self._end = bigger, start[:-1].copy(), int(start[-1])
 

@@ -11,7 +11,8 @@ from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.words import HOURS_PER_YEAR, duration, rate, small_number
 from recrawl.policies.choice import PageName, Spread
 from recrawl.policies.harvest.interval import Calibration
-from recrawl.policies.harvest.model import HarvestPrediction, StockModel
+from recrawl.policies.harvest.model import StockModel
+from recrawl.policies.harvest.prediction import HarvestPrediction
 from recrawl.policies.harvest.siblings import Neighbours
 from recrawl.policies.harvest.streams import half_gone
 

@@ -47,6 +47,28 @@ class Neighbours:
         return int(self.other[mine][best]), float(self.share[mine][best])
 
 
+def no_pairs(n: int) -> Neighbours:
+    """No pairs at all, for `n` pages."""
+    none = np.empty(0)
+    others, start = none.astype(np.int64), np.zeros(n + 1, np.int64)
+    return Neighbours(start=start, other=others, share=none, if_shared=none, unshared=np.zeros(n))
+
+
+def reversed_pairs(pairs: Neighbours, n: int) -> Neighbours:
+    """The pairs among the first `n` pages, by the page that shows the links of the other."""
+    page = np.repeat(np.arange(n), np.diff(pairs.start))
+    among = np.flatnonzero(pairs.other < n)
+    order = among[np.argsort(pairs.other[among], kind="stable")]
+    start = np.append(0, np.cumsum(np.bincount(pairs.other[among], minlength=n)))
+    return Neighbours(
+        start=start,
+        other=page[order],
+        share=pairs.share[order],
+        if_shared=pairs.if_shared[order],
+        unshared=pairs.unshared,
+    )
+
+
 class Siblings:
     """Trials and hits of ordered pairs (p, q): links that arrived on p, and those of them that q showed.
 

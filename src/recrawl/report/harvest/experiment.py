@@ -13,7 +13,8 @@ from recrawl.core.arrays import Flags, Floats, Ints, LinkLists
 from recrawl.core.times import moment
 from recrawl.policies.budget import Budget
 from recrawl.policies.expected_harvest import ExpectedHarvest
-from recrawl.policies.harvest.model import StockModel, credited
+from recrawl.policies.harvest.learning import credited
+from recrawl.policies.harvest.model import StockModel
 from recrawl.policies.harvest.parts import Parts
 from recrawl.replay.many import OnCycles, replay_many
 from recrawl.replay.run import known_only, meet_pages
