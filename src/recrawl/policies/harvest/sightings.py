@@ -33,8 +33,8 @@ class Sightings:
         self.began = np.nan  # hours since 1970
         self.first = np.full(1024, _UNSEEN, np.int32)  # seconds since then, by link
         self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
-        self._before = np.empty(1024, np.int32)
-        self._page = np.empty(1024, np.int32)
+        self._before = np.zeros(1024, np.int32)
+        self._page = np.zeros(1024, np.int32)
         self._n = 0
 
     def all_known(self, links: LinkLists, hours: Floats) -> None:
@@ -92,7 +92,7 @@ class Sightings:
 
 
 def _longer(values: NDArray[Any], room: int, fill: int | None = None) -> NDArray[Any]:
-    longer = np.empty(room, values.dtype)
+    longer = np.zeros(room, values.dtype)
     longer[: len(values)] = values
     if fill is not None:
         longer[len(values) :] = fill
