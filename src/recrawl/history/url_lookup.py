@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 
 from recrawl.core.arrays import Ints
 from recrawl.history.keys import distinct
@@ -39,23 +40,44 @@ class IdFilter:
 
     def __init__(self, ascending: Ints) -> None:
         self.ids = ascending
-        self._bits = (BITS_PER_ID * len(ascending)).bit_length()
-        self._maybe = np.zeros(1 << self._bits, np.bool_)
-        self._maybe[self._place(ascending)] = True
-
-    def _place(self, ids: Ints) -> Ints:
-        mixed = ids.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
+        self._maybe = np.zeros(1 << (BITS_PER_ID * len(ascending)).bit_length(), np.bool_)
+        _mark(ascending, self._maybe)
 
     def among(self, ids: Ints) -> tuple[Ints, Ints]:
         """The positions of its ids among these, and which of its ids they are."""
         if not len(self.ids):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        at = np.flatnonzero(self._maybe[self._place(ids)])
+        at = _marked(ids, self._maybe)
         at = at[np.argsort(ids[at])]  # in random order every step of every search would miss the cache
         which = np.minimum(np.searchsorted(self.ids, ids[at]), len(self.ids) - 1)
         is_it = self.ids[which] == ids[at]
         return at[is_it], which[is_it]
+
+
+@njit(cache=True, nogil=True)
+def _place(one, maybe):  # type: ignore[no-untyped-def]
+    return (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(len(maybe) - 1)
+
+
+@njit(cache=True, nogil=True)
+def _mark(ids, maybe):  # type: ignore[no-untyped-def]
+    for one in ids:
+        maybe[_place(one, maybe)] = True
+
+
+@njit(cache=True, nogil=True)
+def _marked(ids, maybe):  # type: ignore[no-untyped-def]
+    """The positions of ids that may be among those marked: in one pass, without arrays as long as `ids`."""
+    at, n = np.empty(1024, np.int64), 0
+    for i in range(len(ids)):
+        if maybe[_place(ids[i], maybe)]:
+            if n == len(at):
+                longer = np.empty(2 * n, np.int64)
+                longer[:n] = at
+                at = longer
+            at[n] = i
+            n += 1
+    return at[:n]
 
 
 def _urls(wanted: IdFilter, group: RowGroup) -> tuple[Ints, pa.Array]:

@@ -257,7 +257,7 @@ def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tup
     ids, place = np.unique(page, return_inverse=True)
     first = np.full(len(ids), np.iinfo(np.int64).max)
     np.minimum.at(first, place, batch)
-    is_new = ~np.isin(ids, stream.page)
+    is_new = places_of(stream.page, ids) < 0
     ids, first = ids[is_new], first[is_new]
     url = history.urls_of(ids).cast(pa.string())
     by_name = pc.sort_indices(url).to_numpy()
