@@ -22,11 +22,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from benchmarks.measure import Row
 from recrawl.history import BatchBuilder, History
@@ -35,6 +37,7 @@ from recrawl.synth import SynthSettings, batches
 from recrawl.web.visit import Visit
 
 ROUNDS = 3
+LATER = "later.parquet"
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,19 @@ def plan(history: Path, *more: str) -> Timed:
     return timed("plan", *options, "--history", str(history), *more)
 
 
-def made_up(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> tuple[History, list[pa.Table]]:
-    """A history of three visits to every page, and the fourth visits of some pages, still to be added."""
+def made_up(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> tuple[History, pa.Table]:
+    """A history of three visits to every page, and the fourth visits of some pages, still to be added.
+
+    It is made in a process of its own, which takes its memory with it when it ends.
+    """
+    if not (folder / LATER).exists():
+        maker = get_context("spawn").Process(target=_make, args=(folder, n_pages, n_new, links_per_page))
+        maker.start()
+        maker.join()
+    return History.open(folder), pq.read_table(folder / LATER)
+
+
+def _make(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> None:
     history, later, left = History.create(folder), [], n_new
     settings = SynthSettings(pages=n_pages, rounds=ROUNDS + 1, terms=False, links_per_page=links_per_page)
     last = pa.scalar(settings.start + (ROUNDS - 0.05) * settings.every, pa.timestamp("us", "UTC"))
@@ -71,7 +85,7 @@ def made_up(folder: Path, n_pages: int, n_new: int, links_per_page: float) -> tu
         left -= rows.num_rows
         later.append(rows)
         history.append({**batch, "visits": batch["visits"].filter(pc.invert(is_late))})
-    return history, [rows for rows in later if rows.num_rows]
+    pq.write_table(pa.concat_tables(later), folder / LATER)
 
 
 def merged(parts: Iterable[Batch], n: int = 10) -> Iterator[Batch]:
@@ -90,7 +104,7 @@ def going_on(name: str, n_pages: int, n_new: int, limits: dict[str, float], link
     """The first plan, one with nothing new, and the next ones after more and more visits."""
     with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
         history, later = made_up(Path(folder) / "h", n_pages, n_new, links_per_page)
-        million = pc.sum(pc.list_value_length(history.store.read("link_sets", ["links"])["links"])).as_py() / 1e6
+        million = history.store.scan("link_sets", lambda groups: sum(group.n_values("links") for group in groups)) / 1e6
         starting = timed("--help")
         first = plan(history.folder)
         yield Row(
@@ -102,12 +116,11 @@ def going_on(name: str, n_pages: int, n_new: int, limits: dict[str, float], link
         yield Row("… memory", first.gigabytes, "GB", *_limit(limits, "first memory", first.gigabytes))
         again = plan(history.folder)
         yield Row("… again, nothing new but the last crawl", again.seconds, "s")
-        for batch in later:
-            history.append({"visits": batch})
+        history.append({"visits": later})
+        history = History.open(history.folder)
         fresh = plan(history.folder)
-        n = sum(batch.num_rows for batch in later)
         yield Row(
-            f"… next plan, {n:,} new visits",
+            f"… next plan, {later.num_rows:,} new visits",
             fresh.seconds - starting.seconds,
             "s",
             *_limit(limits, "next", fresh.seconds - starting.seconds),
@@ -146,10 +159,10 @@ def costs(n_pages: int = 800_000) -> Iterator[Row]:
     for n in (n_pages // 8, n_pages // 4, n_pages // 2, n_pages):
         with tempfile.TemporaryDirectory(prefix="recrawl-bench-") as folder:
             history, later = made_up(Path(folder) / "h", n, n_pages // 4 if n == n_pages else n_pages // 80, 57.5)
-            rows, done = pa.concat_tables(later), 0
+            done = 0
             plan(history.folder)
             for n_new in (n_pages // 80, n_pages // 40, n_pages // 20, n_pages // 10):
-                history.append({"visits": rows.slice(done, n_new)})
+                history.append({"visits": later.slice(done, n_new)})
                 seconds, done = plan(history.folder).seconds - starting, done + n_new
                 yield Row(f"costs: next plan, {n:,} pages, {n_new:,} new visits", seconds, "s")
                 if n_new == n_pages // 80:
