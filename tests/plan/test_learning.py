@@ -159,6 +159,17 @@ def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int,
         assert planned(history, "expected-harvest", carry=True) == planned(history, "expected-harvest", relearn=True)
 
 
+@pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "history-aware"])
+def test_it_does_not_matter_how_many_visits_are_followed_at_once(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History.create(tmp_path / "h")
+    history.add(made_up(13))
+    whole = planned(history, policy)
+    monkeypatch.setattr("recrawl.plan.learning.SEGMENT", 7)
+    assert planned(history, policy) == whole
+
+
 def test_only_visits_since_the_last_plan_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with tiny_history(12) as history:
         learning = Learning(history=history, policy=named("average-count"), now=SOON, carry=True)

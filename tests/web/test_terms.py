@@ -3,16 +3,17 @@ from hypothesis import strategies as st
 
 from recrawl.core.hashing import hash64
 from recrawl.web.terms import collapsed, count_terms
-from slow_terms import term_counts
+from slow_terms import all_counts, term_counts
 
 
-@given(st.text(max_size=300) | st.text("abc dé_1٣२ß–“中İ\ud800\x00", max_size=300))
+@given(st.text(max_size=300) | st.text("abc dé_1٣२ß–“中文ไİ\ud800\x00", max_size=300))
 @example("")
+@example("今日は good 天気ですね123 ไทย中")
 @example("x" * 100 + " ab abc ABC 123 12a __ ___ İstanbul ΑΣ")
 def test_words_are_those_of_the_simple_definition(text: str) -> None:
-    terms = count_terms(text)
-    assert {terms.word(i): int(terms.count[i]) for i in range(len(terms.id))} == term_counts(text)
-    assert terms.id.tolist() == sorted(hash64(word) for word in term_counts(text))
+    for terms, counts in ((count_terms(text), all_counts(text)), (count_terms(text).long(), term_counts(text))):
+        assert {terms.word(i): int(terms.count[i]) for i in range(len(terms.id))} == counts
+        assert terms.id.tolist() == sorted(map(hash64, counts))
 
 
 def test_only_the_most_frequent_words_are_kept_where_there_are_too_many() -> None:

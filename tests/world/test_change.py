@@ -1,3 +1,5 @@
+import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,9 +17,10 @@ from scipy.stats import chi2, chi2_contingency
 
 from recrawl.errors import RecrawlError
 from recrawl.history import History
+from recrawl.history.stored_words import all_words, term_counts
 from recrawl.web.visit import Visit
 from recrawl.world import notions
-from recrawl.world.change import changes, sketches_of
+from recrawl.world.change import changes, changes_at_visits, sketches_of
 from recrawl.world.contents import Contents, contents_of
 from recrawl.world.notions import ALL, Digest, Notion, Shingles, Significant, Steps, notion_from
 from recrawl.world.recorded import World
@@ -227,6 +230,51 @@ def test_text_and_its_term_counts_show_the_same_changes(tmp_path: Path) -> None:
         contents, _ = shown_on(tmp_path / name, *days)
         assert changes(contents, Significant()).tolist() == [[-1, 1, 0]]
         assert changes(contents, Digest()).tolist() == [[-1, 1, 0]]
+
+
+def rates(seed: int) -> str:
+    """A bank's page: other rates every day, and nothing else."""
+    chance = np.random.default_rng(seed)
+    loans = [f"{years} year {kind}" for years in (10, 15, 20, 30) for kind in ("fixed", "jumbo", "loan")]
+    return " ".join(f"{loan} rate {chance.uniform(2, 9):.3f} % apr {chance.uniform(2, 9):.3f}" for loan in loans)
+
+
+def test_numbers_are_words_where_changes_are_detected(tmp_path: Path) -> None:
+    contents, history = shown_on(tmp_path, {"text": rates(1)}, {"text": rates(2)}, {"text": rates(2)})
+    p = chi_squared(contents.counts, contents.text[0, :1].astype(np.int64), contents.text[0, 1:2].astype(np.int64))
+    assert p < 1  # without numbers it is exactly 1
+    sketches = sketches_of(history, contents)
+    assert changes(contents, Shingles(), sketches).tolist() == [[-1, 1, 0]]
+    assert changes(contents, Digest()).tolist() == [[-1, 1, 0]]
+    assert term_counts(history, contents.terms)[1].toarray()[0].sum() == 12 * 4  # long words alone: as ever
+
+
+def test_texts_in_scripts_without_spaces_change_by_their_letters(tmp_path: Path) -> None:
+    before, after = "今日の天気は晴れです。" * 6, "今日の天気は大雨です。" * 6
+    contents, history = shown_on(tmp_path, {"text": before}, {"text": after})
+    assert changes(contents, Significant()).tolist() == [[-1, 1]]
+    assert changes(contents, Shingles(), sketches_of(history, contents)).tolist() == [[-1, 1]]
+
+
+@pytest.mark.parametrize("notion", [Significant(), Shingles()])
+def test_texts_of_earlier_versions_are_compared_by_their_long_words(notion: Notion, tmp_path: Path) -> None:
+    """They have no short words: if all of them counted as new, every page would seem to have changed."""
+    words = Counter(word for word in rates(1).split() if len(word) > 2 and "." not in word)
+    contents, history = shown_on(tmp_path, {"terms": words}, {"text": rates(1)}, {"text": rates(2)})
+    found = changes(contents, notion, sketches_of(history, contents))
+    assert found[0, :2].tolist() == [-1, 0]
+    assert changes_at_visits(history, history.timeline, np.arange(3), notion).tolist() == found[0].tolist()
+
+
+def test_a_history_made_before_short_words_were_kept_stays_readable(tmp_path: Path) -> None:
+    _, history = shown_on(tmp_path, {"text": rates(1)}, {"text": rates(1)})
+    shutil.rmtree(tmp_path / "h" / "short_terms")
+    older = History.open(history.folder)
+    assert not all_words(older, contents_of(older, "1d").terms).has_short.any()
+    older.add([Visit(url=PAGE, at=START + timedelta(days=5), text=rates(3))])
+    assert changes(contents_of(older, "1d"), Significant())[0, -1] == 0
+    older.compact()
+    assert all_words(older, contents_of(older, "1d").terms).has_short.tolist().count(True) == 1
 
 
 def test_sketches_see_sentences_broken_up_where_the_words_stay(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from recrawl.errors import BadUrl
 from recrawl.history.digests import link_set_digest, terms_digest
 from recrawl.history.schema import TABLES, Batch
 from recrawl.web import html as parse
-from recrawl.web.terms import collapsed, count_terms
+from recrawl.web.terms import Terms, collapsed, count_terms
 from recrawl.web.urls import canonical, origin, page_id, resolve, trap
 from recrawl.web.visit import Visit
 
@@ -146,19 +146,23 @@ class BatchBuilder:
     def _words(self, visit: Visit) -> tuple[int | None, float | None]:
         """The digest of the words (and the vector) of a visit, and the quality of its text."""
         vector = array("f", visit.vector) if visit.vector is not None else array("f")
-        sketch = None
+        sketch = short = None
         if visit.terms is not None:
             ids, counts = self._given_terms(visit.terms)
         elif visit.text is not None:
-            ids, counts, sketch = self._counted_terms(visit.text)
+            counted = count_terms(visit.text)
+            sketch = counted.sketch
+            (ids, counts), short = self._counted_terms(counted.long()), self._counted_terms(counted.short())
         elif visit.vector is not None:
             ids, counts = np.empty(0, np.int64), np.empty(0, np.int32)
         else:
             return None, visit.text_quality
-        digest = terms_digest(ids, counts, vector)
+        digest = terms_digest(ids, counts, vector, short)
         known_words = visit.terms is not None or visit.text is not None
         if known_words and self._first_time("texts", digest):
             self._rows["texts"].append((digest, ids, counts))
+        if short is not None and self._first_time("short_terms", digest):
+            self._rows["short_terms"].append((digest, *short))
         if visit.vector is not None and self._first_time("vectors", digest):
             self._rows["vectors"].append((digest, vector))
         if sketch is not None and self._first_time("sketches", digest):
@@ -173,11 +177,11 @@ class BatchBuilder:
         order = np.argsort(ids)
         return ids[order], counts[order]
 
-    def _counted_terms(self, text: str) -> tuple[Ints, Ints32, Ints32]:
-        terms = count_terms(text).most_frequent(parse.MAX_TERMS)
+    def _counted_terms(self, counted: Terms) -> tuple[Ints, Ints32]:
+        terms = counted.most_frequent(parse.MAX_TERMS)
         for i in self._counted.add(terms.id).tolist():
             self._learn_term(int(terms.id[i]), terms.word(i))
-        return terms.id, terms.count, terms.sketch
+        return terms.id, terms.count
 
     def _first_time(self, table: str, key: int) -> bool:
         sent = self._sent[table]

@@ -24,6 +24,10 @@ def link_set_digest(internal: Ids, external: Ids) -> int:
     return hash64(np.int64(len(internal)).tobytes() + internal.tobytes() + external.tobytes())
 
 
-def terms_digest(terms: Ints, counts: Ints32, vector: array[float]) -> int:
-    """The digest of a text's words (and of the vector given with it, if any)."""
-    return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes())
+def terms_digest(terms: Ints, counts: Ints32, vector: array[float], short: tuple[Ints, Ints32] | None = None) -> int:
+    """The digest of a text's words (and of the vector given with it, if any).
+
+    Short words are part of it, if there are any: texts that differ in numbers alone are two.
+    """
+    more = b"short" + short[0].tobytes() + short[1].tobytes() if short is not None and len(short[0]) else b""
+    return hash64(terms.tobytes() + counts.tobytes() + vector.tobytes() + more)

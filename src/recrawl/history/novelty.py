@@ -19,6 +19,7 @@ from numba import njit
 
 from recrawl.core.arrays import Ints, Ints32
 from recrawl.core.hashtable import room_for, slot
+from recrawl.core.workers import over_ranges
 
 PARTS = 256  #: a power of two, at most 256
 UNDEFINED = -1  #: first visit, baseline, failed visit, links not known
@@ -75,6 +76,39 @@ def novelty(
         n_distinct_anywhere=n_distinct,
         n_links=n_links,
     )
+
+
+def new_since_previous(visit: Ints, links: Ints, compared_with: Ints, sets: tuple[Ints, Ints, Ints]) -> Ints32:
+    """New links of some visits in the first meaning alone, internal and external together: quicker, in no memory.
+
+    `sets`: where each set begins, the links of all sets, and how many of each are internal.
+    """
+    counts = np.full(len(visit), UNDEFINED, np.int32)
+    over_ranges(
+        len(visit), lambda low, high: _since_previous(visit[low:high], links, compared_with, *sets, counts[low:high])
+    )
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _since_previous(visit, links, compared_with, start, link, n_internal, counts):  # type: ignore[no-untyped-def]
+    for i in range(len(visit)):
+        now, before = links[visit[i]], compared_with[visit[i]]
+        before = links[before] if before >= 0 else -1
+        if now < 0 or before < 0:
+            continue
+        n_common = 0
+        for kind in range(2 if now != before else 0):
+            a = start[now] if kind == 0 else start[now] + n_internal[now]
+            b = start[before] if kind == 0 else start[before] + n_internal[before]
+            end_a = start[now] + n_internal[now] if kind == 0 else start[now + 1]
+            end_b = start[before] + n_internal[before] if kind == 0 else start[before + 1]
+            while a < end_a and b < end_b:
+                n_common += link[a] == link[b]
+                step = link[a] <= link[b]
+                b += link[b] <= link[a]
+                a += step
+        counts[i] = start[now + 1] - start[now] - n_common if now != before else 0
 
 
 @njit(cache=True)

@@ -47,6 +47,8 @@ TEXTS = pa.schema(
         ("counts", pa.list_(pa.int32())),
     ]
 )
+# Numbers, words of one or two characters, pairs of characters of scripts without spaces. Those of `texts` are the others.
+SHORT_TERMS = pa.schema(TEXTS)
 VECTORS = pa.schema([("digest", pa.int64()), ("vector", pa.list_(pa.float32()))])  # digest as in visits.terms
 # Of `recrawl.web.shingles`; digest as in visits.terms.
 SKETCHES = pa.schema([("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))])
@@ -59,13 +61,14 @@ TABLES = {
     "terms": TERMS,
     "link_sets": LINK_SETS,
     "texts": TEXTS,
+    "short_terms": SHORT_TERMS,
     "vectors": VECTORS,
     "sketches": SKETCHES,
     "visits": VISITS,
 }
 
 #: Tables that histories made by earlier versions do not have: read as empty, made when there are rows for them.
-LATER = frozenset({"sketches"})
+LATER = frozenset({"sketches", "short_terms"})
 
 #: The column that identifies a row; visits are keyed by (page, at) instead.
 KEY = {
@@ -73,6 +76,7 @@ KEY = {
     "terms": "id",
     "link_sets": "digest",
     "texts": "digest",
+    "short_terms": "digest",
     "vectors": "digest",
     "sketches": "digest",
 }

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from scipy import sparse
 
-from recrawl.core.arrays import Ints
+from recrawl.core.arrays import Flags, Ints
 from recrawl.history import History
 
 
+@dataclass(frozen=True, kw_only=True)
+class AllWords:
+    """Every word of some texts, short ones (see `recrawl.web.terms`) included where they are known.
+
+    They are not known of texts that were imported by earlier versions, or as term counts.
+    """
+
+    vocabulary: Ints  # term ids, ascending: the columns
+    counts: sparse.csr_matrix  # [text, term]
+    has_short: Flags  # [text]: its short words are known
+    is_short: Flags  # [term]
+
+
 def term_counts(history: History, digests: Ints) -> tuple[Ints, sparse.csr_matrix]:
-    """The term ids that are the columns, ascending, and the counts [text, term]."""
+    """The long words of texts: the term ids that are the columns, ascending, and the counts [text, term]."""
+    return _counts(history, "texts", digests)[:2]
+
+
+def all_words(history: History, digests: Ints) -> AllWords:
+    """All words of texts, short ones included."""
+    long_ids, long_counts, _ = _counts(history, "texts", digests)
+    short_ids, short_counts, has_short = _counts(history, "short_terms", digests)
+    vocabulary = np.union1d(long_ids, short_ids)
+    placed = [
+        sparse.csr_matrix(
+            (counts.data, np.searchsorted(vocabulary, ids)[counts.indices], counts.indptr),
+            shape=(len(digests), len(vocabulary)),
+        )
+        for ids, counts in ((long_ids, long_counts), (short_ids, short_counts))
+    ]
+    both = sparse.csr_matrix(placed[0] + placed[1])
+    both.sort_indices()
+    return AllWords(vocabulary=vocabulary, counts=both, has_short=has_short, is_short=np.isin(vocabulary, short_ids))
+
+
+def _counts(history: History, name: str, digests: Ints) -> tuple[Ints, sparse.csr_matrix, Flags]:
+    """The term ids, the counts, and which texts the table has."""
     wanted = np.unique(digests[digests != 0])
-    table = history.store.read("texts", where=pc.is_in(ds.field("digest"), pa.array(wanted)))
+    table = history.store.read(name, where=pc.is_in(ds.field("digest"), pa.array(wanted)))
     # A text may be stored twice until the history is compacted.
     keys, first = np.unique(table["digest"].to_numpy(), return_index=True)
     table = table.take(pa.array(first))
@@ -28,8 +65,8 @@ def term_counts(history: History, digests: Ints) -> tuple[Ints, sparse.csr_matri
     text = np.repeat(np.arange(len(keys)), lengths)
     vocabulary, column = np.unique(ids, return_inverse=True)
     stored = sparse.csr_matrix((n, (text, column)), shape=(len(keys) + 1, len(vocabulary)))  # the last row is empty
-    at = np.searchsorted(keys, digests)
     if not len(keys):
-        return vocabulary, stored[np.zeros(len(digests), np.int64)]
+        return vocabulary, stored[np.zeros(len(digests), np.int64)], np.zeros(len(digests), np.bool_)
+    at = np.searchsorted(keys, digests)
     is_stored = keys[np.minimum(at, len(keys) - 1)] == digests
-    return vocabulary, stored[np.where(is_stored, at, len(keys))]
+    return vocabulary, stored[np.where(is_stored, at, len(keys))], is_stored

@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 import xxhash
 
-from recrawl.core.arrays import places_of
+from recrawl.core.arrays import Ints, places_of
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
@@ -42,6 +42,7 @@ from recrawl.world.pages import Need
 from recrawl.world.stream import Stream, next_segment
 
 Say = Callable[[str], None]
+SEGMENT = 5_000_000  #: visits, about, that are followed at once; never less than a batch
 
 
 @dataclass
@@ -60,13 +61,18 @@ class Learnt:
     def go_on(
         self,
         history: History,
-        timeline: Timeline,
+        held: list[Timeline],
         until: int,
         *,
         own_plans: OwnPlans,
         notion: Notion | None = None,
+        is_last: bool = False,
     ) -> None:
-        """Learn from the visits of a timeline up to a moment that come after those learnt from so far."""
+        """Learn from the visits of a timeline up to a moment that come after those learnt from so far.
+
+        `held` holds nothing but the timeline. With `is_last` nothing more will be asked of it, and it is let go before learning
+        begins: both together would be the most that a plan has in memory.
+        """
         assert self.rule is not None
         if self.stream.until == NEVER:
             with blaming(self.policy):
@@ -74,12 +80,15 @@ class Learnt:
         segment = next_segment(
             self.stream,
             history,
-            timeline,
+            held[0],
             self.rule,
             until=until,
             needs=self.policy.needs,
             notion=notion,
         )
+        if is_last:
+            held.clear()
+            history.release()
         pages = self.stream.pages
         with blaming(self.policy), ThreadPoolExecutor(3) as threads:
             for visits, n_before in self.stream.follow(segment):
@@ -120,7 +129,8 @@ class Learning:
         if learnt is None:
             learnt = Learnt(self.policy)
         self.on_step("reading visits")
-        timeline = self._new_visits(learnt)
+        held = [self._new_visits(learnt)]
+        timeline = held[0]
         if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, timeline.files):
             return self.learn(before)  # older visits were added just now
         if learnt.stream.until == NEVER and not timeline.n_visits:
@@ -133,7 +143,8 @@ class Learning:
         if self._continues(learnt, timeline, rule):
             return self.learn(before=learnt.stream.until)
         learnt.rule = rule
-        self._fold(learnt, timeline)
+        del timeline
+        self._fold(learnt, held)
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
 
@@ -144,8 +155,8 @@ class Learning:
             return False
         return rule.is_one_batch(learnt.stream.until, int(fresh.min()), learnt.stream.began)
 
-    def _fold(self, learnt: Learnt, timeline: Timeline) -> None:
-        fresh = timeline.at[timeline.at > learnt.stream.until]
+    def _fold(self, learnt: Learnt, held: list[Timeline]) -> None:
+        fresh = held[0].at[held[0].at > learnt.stream.until]
         moments = distinct_moments(fresh)
         own_plans = self._own_plans
         assert learnt.rule is not None
@@ -156,15 +167,18 @@ class Learning:
         self.on_step(f"learning from {count(len(fresh), 'visit')}")
         if len(complete):
             until = int(complete[-1])
-            pace = self._pace(learnt, timeline, until)
-            past = learnt.visits.with_more(timeline, learnt.stream.until, until)
-            learnt.go_on(self.history, timeline, until, own_plans=own_plans, notion=self.notion)
+            pace = self._pace(learnt, held[0], until)
+            past = learnt.visits.with_more(held[0], learnt.stream.until, until)
+            for end in _segment_ends(fresh[fresh <= until], ends):
+                is_last = end == moments[-1]
+                learnt.go_on(self.history, held, end, own_plans=own_plans, notion=self.notion, is_last=is_last)
             learnt.pace, learnt.visits, learnt.plans = pace, past, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
                 self._keep(learnt)
         if len(moments) > len(complete):
-            learnt.go_on(self.history, timeline, int(moments[-1]), own_plans=own_plans, notion=self.notion)
+            end = int(moments[-1])
+            learnt.go_on(self.history, held, end, own_plans=own_plans, notion=self.notion, is_last=True)
 
     @cached_property
     def _own_plans(self) -> OwnPlans:
@@ -257,6 +271,19 @@ class Learning:
         else:
             timeline = self.history.timeline if with_words else self.history.slim_timeline
         return timeline.with_links(self.links)
+
+
+def _segment_ends(at: Ints, ends: Ints) -> list[int]:
+    """Where to cut some visits, at ends of batches, so that few are in memory at once; the last one ends with the last visit."""
+    n_until = np.searchsorted(np.sort(at), ends, side="right")
+    cuts, done = [], 0
+    for end, n in zip(ends.tolist(), n_until.tolist(), strict=True):
+        if n - done >= SEGMENT or n == len(at):
+            cuts.append(int(end))
+            done = n
+        if n == len(at):
+            break
+    return [*cuts[:-1], int(at.max())]
 
 
 def _sources(policy: type) -> list[str]:

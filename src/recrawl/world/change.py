@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Flags, Ints, Ints8, Ints32
 from recrawl.history import History, Timeline
-from recrawl.history.stored_words import term_counts
+from recrawl.history.stored_words import all_words
 from recrawl.web.shingles import EMPTY, N_BUCKETS
 from recrawl.web.visit import Outcome
 from recrawl.world.contents import Contents
@@ -33,6 +33,8 @@ def changes(contents: Contents, notion: Notion, sketches: Ints32 | None = None) 
         digest_before=digest[page, at - 1],
         digest_after=digest[page, at],
         sketches=sketches,
+        has_short=contents.has_short,
+        is_short=contents.is_short,
     )
     change[page, at] = notion.changed(steps)
     return change
@@ -53,17 +55,19 @@ def changes_at_visits(history: History, timeline: Timeline, visit: Ints, notion:
     last, now = before[visit[known]], visit[known]
     distinct, number = np.unique(np.stack([terms[last], terms[now]]), return_inverse=True)
     old, new = number.reshape(2, -1)
-    counts = term_counts(history, distinct)[1]
+    words = all_words(history, distinct)
     digest = timeline.rows["text"].fill_null(0).to_numpy()[np.maximum(timeline.latest, 0)]
     sketches = stored_sketches(history, distinct) if isinstance(notion, Shingles) else None
     changed = np.full(len(visit), -1, np.int8)
     steps = Steps(
-        counts=counts,
+        counts=words.counts,
         before=old,
         after=new,
         digest_before=digest[last],
         digest_after=digest[now],
         sketches=sketches,
+        has_short=words.has_short,
+        is_short=words.is_short,
     )
     changed[known] = notion.changed(steps)
     return changed

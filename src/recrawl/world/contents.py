@@ -13,7 +13,7 @@ from scipy import sparse
 from recrawl.core.arrays import Flags, Ints, Ints32, Times
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.history.stored_words import term_counts
+from recrawl.history.stored_words import all_words
 from recrawl.world.every import Every
 from recrawl.world.rounds import last_in_round, rounds_of
 
@@ -35,6 +35,8 @@ class Contents:
     counts: sparse.csr_matrix  # [text, term]: every distinct text once
     vocabulary: Ints  # term ids: the columns of `counts`
     terms: Ints | None = None  # [text]: digest of the words, as in the tables texts and sketches
+    has_short: Flags | None = None  # [text], as in `AllWords`
+    is_short: Flags | None = None  # [term]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,8 +99,7 @@ def contents_of(history: History, every: Every = "1d", min_share: float = 0.0) -
     distinct, number = np.unique(stored[known], return_inverse=True)
     text = np.full(stored.shape, -1, np.int32)
     text[known] = number
-    vocabulary, counts = term_counts(history, distinct)
-    counts.sort_indices()
+    words = all_words(history, distinct)
     return Contents(
         page=pages,
         url=history.urls_of(pages).cast(pa.string()),
@@ -107,9 +108,11 @@ def contents_of(history: History, every: Every = "1d", min_share: float = 0.0) -
         seen=known,
         is_baseline=baseline,
         digest=_carried_forward(digest, known, 0),
-        counts=counts,
-        vocabulary=vocabulary,
+        counts=words.counts,
+        vocabulary=words.vocabulary,
         terms=distinct,
+        has_short=words.has_short,
+        is_short=words.is_short,
     )
 
 

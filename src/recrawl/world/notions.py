@@ -32,12 +32,38 @@ class Steps:
     digest_before: Ints  # of the visible text; 0: not known
     digest_after: Ints
     sketches: Ints32 | None = None  # [text, bucket]
+    #: [text]: its short words are known; [word]: it is a short one, see `recrawl.web.terms`. None: all texts are alike in that.
+    has_short: Flags | None = None
+    is_short: Flags | None = None
 
-    def each_pair_once(self, measure: Callable[[Ints, Ints], Floats]) -> Floats:
-        """A measure of two texts for all steps, computed once for each distinct pair."""
+    def each_pair_once(self, measure: Callable[[sparse.csr_matrix, Ints, Ints], Floats]) -> Floats:
+        """A measure of two texts by their words for all steps, computed once for each distinct pair.
+
+        Where the short words of only one of two texts are known, they are compared by their long words.
+        """
         n = np.int64(self.counts.shape[0])
         pairs, which = np.unique(self.before * n + self.after, return_inverse=True)
-        return measure(*np.divmod(pairs, n))[which]
+        before, after = np.divmod(pairs, n)
+        differ = self.differ_in_kind(before, after)
+        measured = np.empty(len(pairs))
+        measured[~differ] = measure(self.counts, before[~differ], after[~differ])
+        if differ.any():
+            measured[differ] = measure(self._long_words(), before[differ], after[differ])
+        return measured[which]
+
+    def differ_in_kind(self, before: Ints, after: Ints) -> Flags:
+        """Whether the short words of only one of two texts are known."""
+        if self.has_short is None:
+            return np.zeros(len(before), np.bool_)
+        differ: Flags = self.has_short[before] != self.has_short[after]
+        return differ
+
+    def _long_words(self) -> sparse.csr_matrix:
+        assert self.is_short is not None
+        words = self.counts.copy()
+        words.data[self.is_short[words.indices]] = 0
+        words.eliminate_zeros()
+        return words
 
 
 class Notion(Protocol):
@@ -68,7 +94,7 @@ class Significant:
         """Which of the steps are changes."""
         from recrawl.world.text_pairs import chi_squared
 
-        return steps.each_pair_once(lambda a, b: chi_squared(steps.counts, a, b, self.min_expected)) < self.alpha
+        return steps.each_pair_once(lambda words, a, b: chi_squared(words, a, b, self.min_expected)) < self.alpha
 
 
 @dataclass(frozen=True)
@@ -103,7 +129,7 @@ class Shingles:
 
     def changed(self, steps: Steps) -> Flags:
         """Which of the steps are changes."""
-        return steps.each_pair_once(lambda a, b: _similarity(steps, a, b)) < self.threshold
+        return steps.each_pair_once(lambda words, a, b: _similarity(steps, words, a, b)) < self.threshold
 
 
 ALL: tuple[type[Notion], ...] = (Significant, Digest, Shingles)
@@ -150,15 +176,16 @@ def _require(holds: bool, name: str, otherwise: str) -> None:
         raise RecrawlError(f"{name}: {otherwise}")
 
 
-def _similarity(steps: Steps, before: Ints, after: Ints) -> Floats:
+def _similarity(steps: Steps, words: sparse.csr_matrix, before: Ints, after: Ints) -> Floats:
     from recrawl.web.shingles import EMPTY, sketch_similarities
     from recrawl.world.text_pairs import weighted_jaccard
 
     if steps.sketches is None:
-        return weighted_jaccard(steps.counts, before, after)
+        return weighted_jaccard(words, before, after)
     has_sketch = (steps.sketches != EMPTY).any(axis=1)
-    sketched = has_sketch[before] & has_sketch[after]
+    # A sketch made without short words cannot be compared with one made with them.
+    sketched = has_sketch[before] & has_sketch[after] & ~steps.differ_in_kind(before, after)
     similarity = np.empty(len(before))
     similarity[sketched] = sketch_similarities(steps.sketches, before[sketched], after[sketched])
-    similarity[~sketched] = weighted_jaccard(steps.counts, before[~sketched], after[~sketched])
+    similarity[~sketched] = weighted_jaccard(words, before[~sketched], after[~sketched])
     return similarity

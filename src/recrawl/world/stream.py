@@ -20,6 +20,7 @@ from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, moment
 from recrawl.history import History, Timeline
 from recrawl.history.history import count_new
+from recrawl.history.novelty import new_since_previous
 from recrawl.history.url_lookup import IdFilter
 from recrawl.web.visit import Outcome
 from recrawl.world.batches import BatchRule, distinct_moments
@@ -32,7 +33,7 @@ from recrawl.world.recording import numbered_lists, versions
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from recrawl.world.texts import Texts
+    from recrawl.world.texts import StreamTexts
 
 RECENT = 100  #: batches that show how long one usually is
 
@@ -45,7 +46,7 @@ class Stream:
     page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
     url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     link: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history of the numbered links
-    texts: Texts | None = None  # shown so far; None: no policy needs them
+    texts: StreamTexts | None = None  # shown so far; None: no policy needs them
     last_new: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # when a page last showed a new link; NEVER
     until: int = NEVER  # microseconds: all visits up to then were followed
     began: int | None = None  # microseconds: the first visit
@@ -215,8 +216,12 @@ def next_segment(
     lists, new_link = _renumbered(lists, link, stream.link)
     number = np.full(timeline.n_visits, -1, np.int64)
     number[readable] = of_visit
-    new = count_new(timeline)
-    updated = np.clip(new.total("page"), -1, 1) if Need.UPDATES in needs else np.full(timeline.n_visits, -1)
+    sets = (timeline.sets.start, timeline.sets.links, timeline.sets.n_internal)
+    n_new_since = new_since_previous(fresh, timeline.links, timeline.compared_with, sets)
+    is_read = number[fresh] >= 0
+    updated = (
+        np.clip(count_new(timeline).total("page")[fresh], -1, 1) if Need.UPDATES in needs else np.full(len(fresh), -1)
+    )
     segment = Segment(
         at=at,
         row=row,
@@ -225,8 +230,8 @@ def next_segment(
         lists=lists,
         baseline=timeline.baseline[fresh],
         changed=_changes(history, timeline, fresh, notion),
-        n_new_since=np.where(number[fresh] >= 0, new.total("previous")[fresh], -1).astype(np.int32),
-        updated=np.where(number[fresh] >= 0, updated[fresh], -1).astype(np.int8),
+        n_new_since=np.where(is_read, n_new_since, -1).astype(np.int32),
+        updated=np.where(is_read, updated, -1).astype(np.int8),
         batch=batch,
         n_known=len(stream.page) + np.searchsorted(first_batch, np.arange(int(batch.max(initial=-1)) + 1), "right"),
         new_page=new_page,
@@ -242,9 +247,9 @@ def next_segment(
 def _texts(stream: Stream, history: History, timeline: Timeline, fresh: Ints) -> tuple[Ints32, sparse.csr_matrix]:
     """What pages said at some visits: a row of the counts; -1 where that is not known."""
     from recrawl.world.change import words_at
-    from recrawl.world.texts import Texts
+    from recrawl.world.texts import StreamTexts
 
-    stream.texts = stream.texts or Texts()
+    stream.texts = stream.texts or StreamTexts()
     digest = np.where(timeline.outcome[fresh] <= Outcome.UNCHANGED, words_at(timeline)[fresh], 0)
     in_time = np.lexsort((timeline.page[fresh], timeline.at[fresh]))
     text = np.empty(len(fresh), np.int32)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from recrawl.core.arrays import Ints, Ints32, places_of
 from recrawl.history import History
-from recrawl.history.stored_words import term_counts
+from recrawl.history.stored_words import all_words
 
 
 def _none() -> Ints:
@@ -17,7 +17,7 @@ def _none() -> Ints:
 
 
 @dataclass
-class Texts:
+class StreamTexts:
     """The texts and words shown so far. Their numbers do not depend on how the stream is cut into segments."""
 
     digest: Ints = field(default_factory=_none)  # of the words of each text, as in the table texts
@@ -36,12 +36,11 @@ class Texts:
         self.digest = np.concatenate([self.digest, shown[order]])
         is_text = number >= 0
         by_number = np.flatnonzero(is_text)[np.argsort(number[is_text])]
-        ids, counts = term_counts(history, shown[by_number])
-        return number[place].astype(np.int32), self._placed(counts, ids, number[by_number])
+        words = all_words(history, shown[by_number])
+        return number[place].astype(np.int32), self._placed(words.counts, words.vocabulary, number[by_number])
 
     def _placed(self, counts: sparse.csr_matrix, ids: Ints, row: Ints) -> sparse.csr_matrix:
         """Counts with the columns that their words have here, in the rows of their texts (ascending)."""
-        counts.sort_indices()
         column = places_of(self.term, ids)
         appeared, first = np.unique(
             counts.indices, return_index=True

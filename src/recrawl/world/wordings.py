@@ -12,11 +12,12 @@ from scipy import sparse
 from recrawl.core.arrays import Flags, Ints, Ints32
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.history.stored_words import term_counts
+from recrawl.history.stored_words import all_words
 from recrawl.world.change import stored_sketches
 from recrawl.world.notions import Notion, Shingles, Steps, notion_from, spelled
 
-_NOTION, _VERSIONS, _SKETCHES = "notion.txt", "versions.npy", "sketches.npy"  # names of files
+_NOTION, _VERSIONS = "notion.txt", "versions.npy"  # names of files
+_MAY_BE_THERE = ("sketches", "has_short", "is_short")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class Said:
     digest: Ints  # of the visible text; 0: not known
     counts: sparse.csr_matrix  # [text, term]
     terms: Ints  # [text]: digest of the words, as in the tables texts and sketches
+    has_short: Flags  # [text], as in `AllWords`
+    is_short: Flags  # [term]
 
     def versions(
         self, notion: Notion, history: History, version: Ints, page: Ints32, is_seen: Flags
@@ -43,7 +46,16 @@ class Said:
         result = np.where((version >= 0) & ~is_worded_page[page], version + len(distinct), -1)
         result[worded] = number.ravel()
         sketches = stored_sketches(history, self.terms) if isinstance(notion, Shingles) else None
-        return result, Wordings(notion, self.counts, distinct[:, 0], distinct[:, 1], sketches)
+        words = Wordings(
+            notion=notion,
+            counts=self.counts,
+            text=distinct[:, 0],
+            digest=distinct[:, 1],
+            sketches=sketches,
+            has_short=self.has_short,
+            is_short=self.is_short,
+        )
+        return result, words
 
 
 def said_at(history: History, visit: Ints, needed: bool) -> Said | None:
@@ -64,12 +76,18 @@ def said_at(history: History, visit: Ints, needed: bool) -> Said | None:
     distinct, number = np.unique(stored[known], return_inverse=True)
     text = np.full(len(visit), -1, np.int32)
     text[known] = number
-    counts = term_counts(history, distinct)[1]
-    counts.sort_indices()
-    return Said(text=text, digest=digest, counts=counts, terms=distinct)
+    words = all_words(history, distinct)
+    return Said(
+        text=text,
+        digest=digest,
+        counts=words.counts,
+        terms=distinct,
+        has_short=words.has_short,
+        is_short=words.is_short,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wordings:
     """The texts of the numbered versions of a world's pages, and what counts as a change between two of them."""
 
@@ -78,6 +96,8 @@ class Wordings:
     text: Ints  # [version]: a row of `counts`
     digest: Ints  # [version]: of the visible text; 0: not known
     sketches: Ints32 | None = None  # [text, bucket]
+    has_short: Flags | None = None  # [text], as in `AllWords`
+    is_short: Flags | None = None  # [term]
 
     def alike(self, before: Ints, after: Ints) -> Flags:
         """Whether nothing that counts changed from one version to another; versions without words must be equal."""
@@ -91,6 +111,8 @@ class Wordings:
             digest_before=self.digest[a],
             digest_after=self.digest[b],
             sketches=self.sketches,
+            has_short=self.has_short,
+            is_short=self.is_short,
         )
         same[tested] = ~self.notion.changed(steps)
         return same
@@ -99,8 +121,9 @@ class Wordings:
         """Write everything but the counts, for `load`."""
         (folder / _NOTION).write_text(spelled(self.notion), "utf-8")
         np.save(folder / _VERSIONS, np.stack([self.text, self.digest]))
-        if self.sketches is not None:
-            np.save(folder / _SKETCHES, self.sketches)
+        for name in _MAY_BE_THERE:
+            if getattr(self, name) is not None:
+                np.save(folder / f"wordings_{name}.npy", getattr(self, name))
 
     @classmethod
     def load(cls, folder: Path, counts: sparse.csr_matrix) -> Self | None:
@@ -108,8 +131,10 @@ class Wordings:
         if not (folder / _NOTION).exists():
             return None
         text, digest = np.load(folder / _VERSIONS, mmap_mode="r")
-        sketches = np.load(folder / _SKETCHES, mmap_mode="r") if (folder / _SKETCHES).exists() else None
-        return cls(notion_from((folder / _NOTION).read_text("utf-8")), counts, text, digest, sketches)
+        files = {name: folder / f"wordings_{name}.npy" for name in _MAY_BE_THERE}
+        more = {name: np.load(file, mmap_mode="r") for name, file in files.items() if file.exists()}
+        notion = notion_from((folder / _NOTION).read_text("utf-8"))
+        return cls(notion=notion, counts=counts, text=text, digest=digest, **more)
 
 
 def _within(version: Ints, n_versions: int) -> Flags:

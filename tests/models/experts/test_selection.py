@@ -103,7 +103,7 @@ def test_a_page_without_words_so_far_is_its_own_expert_at_least(method: str, tmp
 def test_texts_without_a_word_that_counts_have_no_experts(method: str, tmp_path: Path) -> None:
     made = History.create(tmp_path / "history")
     for day in range(3):
-        made.add([Visit(url=f"https://e.org/{i}", at=START + timedelta(days=day), text="1 2 3") for i in range(3)])
+        made.add([Visit(url=f"https://e.org/{i}", at=START + timedelta(days=day), text="… – !") for i in range(3)])
     experts = choose(contents_of(made, "1d"), 5, method)
     assert [experts.of(page)[0] for page in range(3)] == [[], [], []]
     assert (experts.own_weight > 0).all()
