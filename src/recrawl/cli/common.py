@@ -83,6 +83,13 @@ MinShareOption = Annotated[
     float,
     typer.Option("--min-share", min=0.0, max=1.0, help="Keep only pages seen in at least this share of the rounds."),
 ]
+WithContentOption = Annotated[
+    bool,
+    typer.Option(
+        "--with-content",
+        help="Leave out pages without content: a visit that found an empty page (0 bytes) does not count.",
+    ),
+]
 HISTORY = "./history"
 
 

@@ -14,6 +14,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     SeedOption,
+    WithContentOption,
     check_writable,
     checked_rounds,
     chosen,
@@ -27,7 +28,7 @@ from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOptio
 METHODS = ("outlinks", "history-aware", "experts")
 #: The options that not every method takes.
 OWN = {
-    "outlinks": ("min_share", "parts", *(field.name for field in fields(OutlinkOptions))),
+    "outlinks": ("min_share", "with_content", "parts", *(field.name for field in fields(OutlinkOptions))),
     "history-aware": tuple(field.name for field in fields(UpdateOptions)),
     "experts": ("min_share", "parts", *(field.name for field in fields(ExpertOptions))),
 }
@@ -79,6 +80,7 @@ def evaluate(
             help="Keep pages seen in at least this share of the rounds. Default: 1; for experts 0.5.",
         ),
     ] = None,
+    with_content: WithContentOption = False,
     parts: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +122,7 @@ def evaluate(
         settings = experts_options.settings(every or "1d", parts, 0.5 if min_share is None else min_share, seed)
         evaluate_experts.run(history, as_of, settings, page, json)
     else:
-        past = PastRounds(every or "crawl", 1.0 if min_share is None else min_share, as_of)
+        past = PastRounds(every or "crawl", 1.0 if min_share is None else min_share, as_of, with_content)
         evaluate_outlinks.run(history, past, outlinks, outlinks.settings(parts, seed), page, json)
 
 

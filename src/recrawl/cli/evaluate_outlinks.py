@@ -29,6 +29,7 @@ class PastRounds:
     every: str
     min_share: float
     as_of: str | None
+    with_content: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def run(
     method = chosen("--neighbours", options.neighbours, ("auto", "exact", "approximate"))[0]
     opened = open_history(history, past.as_of)
     with steps("what was new in each round") as on_step:
-        panel = build(opened, past.every, 0.0)
+        panel = build(opened, past.every, 0.0, with_content=past.with_content)
         panel = panel.window(max(0, panel.shape[1] - options.rounds), panel.shape[1], past.min_share)
         evaluation = evaluate(
             opened, panel, settings, on_step, k=options.related, method=method, trusted=options.trusted

@@ -120,5 +120,12 @@ def _print(report: ImportReport) -> None:
     if report.unknown_fields:
         fields = ", ".join(f"{name} ({n:,})" for name, n in report.unknown_fields.most_common(20))
         out.print(Text(f"fields not used: {fields}"))
+    if report.not_numbers:
+        cells = ", ".join(f"{name} ({n:,})" for name, n in report.not_numbers.most_common(20))
+        out.print(Text(f"values that are not usable numbers, taken as not known: {cells}"))
+    if report.notes:
+        from recrawl.report.terminal import Bullets
+
+        out.print(Bullets(tuple(report.notes)))
     if report.traps:
         out.print(f"{report.traps:,} URLs look like crawler traps (kept, flagged)")

@@ -13,6 +13,7 @@ from recrawl.cli.common import (
     HistoryOption,
     JsonOption,
     SeedOption,
+    WithContentOption,
     check_writable,
     console,
     note,
@@ -45,6 +46,7 @@ def stats(
             "than half of the pages.",
         ),
     ] = None,
+    with_content: WithContentOption = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -61,8 +63,8 @@ def stats(
 
     with working("working out what was new, and how it is distributed"):
         timeline = opened.timeline
-        share = default_share(opened, every) if min_share is None else min_share
-        panel = build(opened, every, share)
+        share = default_share(opened, every, with_content) if min_share is None else min_share
+        panel = build(opened, every, share, with_content=with_content)
         statistics = analyse(panel, timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
         if out:
             from recrawl.report.stats.page import write_stats_page

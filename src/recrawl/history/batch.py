@@ -22,15 +22,16 @@ from recrawl.core.hashing import hash64
 from recrawl.core.hashtable import HashSet
 from recrawl.errors import BadUrl
 from recrawl.history.digests import link_set_digest, terms_digest
-from recrawl.history.schema import TABLES, Batch
+from recrawl.history.schema import GIVEN, TABLES, Batch
 from recrawl.web import html as parse
 from recrawl.web.terms import Terms, collapsed, count_terms
 from recrawl.web.urls import canonical, origin, page_id, resolve, trap
-from recrawl.web.visit import Visit
+from recrawl.web.visit import Given, Visit
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that they are forgotten
 _SIZES = attrgetter("content_bytes", "text_bytes")
+_STATED = attrgetter(*GIVEN.names[3:])
 _PLAIN = attrgetter("relevance", "baseline", "etag", "last_modified", "content_type", "title", "note")
 
 
@@ -92,6 +93,8 @@ class BatchBuilder:
         at = (visit.at - EPOCH) // MICROSECOND
         row = (page, at, visit.status, links, _text_digest(visit), terms, payload)
         self._rows["visits"].append((*row, *_SIZES(visit), quality, *_PLAIN(visit)))
+        if visit.given is not None:
+            self._take_given(page, at, visit.given)
         self.n_visits += 1
 
     def take(self) -> Batch:
@@ -142,6 +145,12 @@ class BatchBuilder:
             self._rows["link_sets"].append((digest, len(inside), inside + outside))
             self.n_links += len(inside) + len(outside)
         return digest
+
+    def _take_given(self, page: int, at: int, given: Given) -> None:
+        row = (page, at, *_STATED(given))
+        digest = hash64(repr(row))
+        if self._first_time("given", digest):
+            self._rows["given"].append((digest, *row))
 
     def _words(self, visit: Visit) -> tuple[int | None, float | None]:
         """The digest of the words (and the vector) of a visit, and the quality of its text."""

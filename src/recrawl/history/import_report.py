@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,10 @@ class ImportReport:
     skipped: Counter[Reason] = field(default_factory=Counter)
     examples: dict[Reason, str] = field(default_factory=dict)
     unknown_fields: Counter[str] = field(default_factory=Counter)
+    not_numbers: Counter[str] = field(
+        default_factory=Counter
+    )  # values that should be numbers: taken as not known, by field
+    notes: list[str] = field(default_factory=list)  # what an input cannot give, each once
     dropped_links: Counter[Reason] = field(default_factory=Counter)
     traps: int = 0
     failed_inputs: list[str] = field(default_factory=list)  # that could not be read (to the end), with the reason
@@ -61,10 +66,16 @@ class ImportReport:
         self.traps += part.traps
         self.skipped.update(part.skipped)
         self.unknown_fields.update(part.unknown_fields)
+        self.not_numbers.update(part.not_numbers)
+        self.add_notes(part.notes)
         self.dropped_links.update(part.dropped_links)
         for reason, example in part.examples.items():
             self.examples.setdefault(reason, example)
         self.failed_inputs += part.failed_inputs
+
+    def add_notes(self, notes: Iterable[str]) -> None:
+        """Add what is not said yet."""
+        self.notes += [note for note in dict.fromkeys(notes) if note not in self.notes]
 
     def as_dict(self) -> dict[str, Any]:
         """What ``recrawl import --json`` prints."""
@@ -77,6 +88,8 @@ class ImportReport:
             "pages": self.pages,
             "examples": self.examples,
             "unknown_fields": dict(self.unknown_fields.most_common()),
+            "not_numbers": dict(self.not_numbers.most_common()),
+            "notes": self.notes,
             "dropped_links": dict(self.dropped_links.most_common()),
             "traps": self.traps,
             "failed_inputs": self.failed_inputs,

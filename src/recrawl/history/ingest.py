@@ -276,4 +276,7 @@ class _Reader:
         report.traps, builder.traps = builder.traps, 0
         report.unknown_fields += context.unknown_fields
         context.unknown_fields.clear()
+        report.not_numbers += context.not_numbers
+        context.not_numbers.clear()
+        report.add_notes(context.notes)
         return _Part(report, builder.take(), context.end)

@@ -9,6 +9,7 @@ import numpy as np
 
 from recrawl.core.times import moment
 from recrawl.errors import NotEnoughData
+from recrawl.history.given import given_of, n_links
 from recrawl.history.history import History
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import canonical, page_id
@@ -54,7 +55,8 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
     url, timeline, new = known, history.timeline, history.novelty
     i = int(np.searchsorted(timeline.pages, page_id(url)))
     visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
-    internal, external = timeline.n_links()
+    given = given_of(history.store, timeline.page, timeline.at)
+    internal, external = n_links(timeline, given)
     counts = {meaning: new.total(meaning) for meaning in MEANINGS}
     page_visits: list[PageVisit] = []
     new_links: dict[str, list[str]] = {}
@@ -72,7 +74,7 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
                 n_new_previous=_known(counts["previous"][v]),
                 n_new_page=_known(counts["page"][v]),
                 n_new_anywhere=_known(counts["anywhere"][v]),
-                n_left=left,
+                n_left=None if given is not None and given.stand_ins[v] else left,
                 text_changed=None if timeline.text_changed[v] < 0 else bool(timeline.text_changed[v]),
                 text_bytes=timeline.rows["text_bytes"][copy].as_py() if copy >= 0 else None,
                 note=timeline.rows["note"][v].as_py(),

@@ -52,6 +52,22 @@ SHORT_TERMS = pa.schema(TEXTS)
 VECTORS = pa.schema([("digest", pa.int64()), ("vector", pa.list_(pa.float32()))])  # digest as in visits.terms
 # Of `recrawl.web.shingles`; digest as in visits.terms.
 SKETCHES = pa.schema([("digest", pa.int64()), ("sketch", pa.list_(pa.int32()))])
+# What a source states of a page at a visit instead of showing it, as `recrawl.web.visit.Given`; null: not stated.
+GIVEN = pa.schema(
+    [
+        ("digest", pa.int64()),  # of all that follows
+        ("page", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("n_internal", pa.int64()),
+        ("n_external", pa.int64()),
+        ("n_inlinks_internal", pa.int64()),
+        ("n_inlinks_external", pa.int64()),
+        ("trustrank", pa.float64()),
+        ("path_depth", pa.int64()),
+        ("domain_depth", pa.int64()),
+        ("stand_ins", pa.bool_()),  # the links that the visit points at are made up
+    ]
+)
 TERMS = pa.schema([("id", pa.int64()), ("term", pa.string())])
 URLS = pa.schema([("id", pa.int64()), ("url", pa.string()), ("trap", pa.bool_())])
 
@@ -64,11 +80,12 @@ TABLES = {
     "short_terms": SHORT_TERMS,
     "vectors": VECTORS,
     "sketches": SKETCHES,
+    "given": GIVEN,
     "visits": VISITS,
 }
 
 #: Tables that histories made by earlier versions do not have: read as empty, made when there are rows for them.
-LATER = frozenset({"sketches", "short_terms"})
+LATER = frozenset({"sketches", "short_terms", "given"})
 
 #: The column that identifies a row; visits are keyed by (page, at) instead.
 KEY = {
@@ -79,6 +96,7 @@ KEY = {
     "short_terms": "digest",
     "vectors": "digest",
     "sketches": "digest",
+    "given": "digest",
 }
 
 Batch: TypeAlias = dict[str, pa.Table]  #: table name → rows; missing tables are empty

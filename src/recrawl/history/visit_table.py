@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recrawl.core.arrays import Ints
 from recrawl.core.frames import to_pandas
 from recrawl.core.words import count
+from recrawl.history.given import given_of, n_links
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.visit import Outcome
 
@@ -56,7 +57,7 @@ class VisitTable:
     def parts(self) -> Iterator[pa.Table]:
         """The same rows a part at a time, for histories whose URLs do not fit into memory; at least one part."""
         timeline, new = self._history.timeline, self._history.novelty
-        internal, external = timeline.n_links()
+        internal, external = n_links(timeline, given_of(self._history.store, timeline.page, timeline.at))
         outcomes = np.array([outcome.name.lower() for outcome in Outcome])
         totals = {meaning: new.total(meaning) for meaning in MEANINGS}
         for start in range(0, max(timeline.n_visits, 1), VISITS_AT_ONCE):

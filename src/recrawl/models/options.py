@@ -70,6 +70,9 @@ class TrainOptions:
         "Page or host that TrustRank starts from (feature sets 'everything' and 'static'). Repeatable.",
         metavar="URL",
     )
+    with_content: bool = option(
+        False, "Leave out pages without content: a visit that found an empty page (0 bytes) does not count."
+    )
     seed: int = option(0, "Seed of all random choices.")
 
     def __post_init__(self) -> None:
@@ -96,4 +99,5 @@ class TrainOptions:
             seed=self.seed,
             neighbours=self.neighbours,
             trusted=self.trusted,
+            with_content=self.with_content,
         )

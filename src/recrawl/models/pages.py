@@ -16,12 +16,14 @@ from recrawl.world.panel import Panel, build
 from recrawl.world.rounds import has_ended
 
 
-def ended_rounds(history: History, every: str, n_rounds: int, on_note: Callable[[str], None]) -> Panel:
+def ended_rounds(
+    history: History, every: str, n_rounds: int, on_note: Callable[[str], None], with_content: bool = False
+) -> Panel:
     """The last rounds of a history that have ended, all pages that were seen in any of them.
 
     A period that has not ended shows fewer new links than it will have: a model would learn that pages have become quiet.
     """
-    panel = build(history, every, 0.0)
+    panel = build(history, every, 0.0, with_content=with_content)
     last = panel.shape[1]
     if last > 1 and not has_ended(history.timeline, every):
         newest = str(np.datetime64(int(history.timeline.at.max()), "us"))[:16].replace("T", " ")
@@ -84,4 +86,5 @@ def with_pages(panel: Panel, ids: Ints, urls: pa.Array) -> Panel:
         terms=None if panel.terms is None else longer(panel.terms, 0),
         links=None if panel.links is None else longer(panel.links, -1),
         sets=panel.sets,
+        given=None if panel.given is None else panel.given.each(longer),
     )

@@ -53,6 +53,7 @@ class Recipe:
     n_jobs: int = 2
     neighbours: str = "auto"  # how related pages are found: auto, exact or approximate
     trusted: tuple[str, ...] = ()  # where TrustRank starts; by default at the home pages
+    with_content: bool = False  # leave out pages without content
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def train(
 
     `on_step` is called with what is being done, `on_note` with what the user should know.
     """
-    panel = ended_rounds(history, recipe.every, recipe.rounds, on_note)
+    panel = ended_rounds(history, recipe.every, recipe.rounds, on_note, recipe.with_content)
     hints = () if named(recipe.learner).baseline else proven_hints(history, panel)
     columns = {links: _columns(recipe, links) + hints for links in recipe.links}
     last = panel.shape[1]
@@ -276,7 +277,7 @@ def predict(
 ) -> dict[LinkKind, Prediction]:
     """What the next round will show, for every page that was ever fetched, and for `more_urls` never fetched."""
     recipe = predictor.recipe
-    seen = ended_rounds(history, recipe.every, recipe.rounds, on_note)
+    seen = ended_rounds(history, recipe.every, recipe.rounds, on_note, recipe.with_content)
     panel = with_pages(seen, *ever_fetched(history, more_urls))
     columns = {links: model.columns for links, model in predictor.trained.items()}
     now = panel.shape[1]

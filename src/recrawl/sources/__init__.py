@@ -8,7 +8,7 @@ from __future__ import annotations
 from recrawl.sources.base import Context, Cut, Source
 from recrawl.sources.cdx import Cdx, Cdxj
 from recrawl.sources.jsonl import JsonLines
-from recrawl.sources.lbla import Lbla
+from recrawl.sources.lbla import Lbla, LblaCrawls
 from recrawl.sources.registry import detect, known, named
 from recrawl.sources.table import Csv, Parquet
 from recrawl.sources.timemap import TimeMap
@@ -18,4 +18,6 @@ from recrawl.sources.warc import Warc
 __all__ = ["ALL", "Context", "Cut", "Source", "detect", "known", "named"]
 
 #: In the order in which they are tried: the first that detects an input reads it.
-ALL: tuple[Source, ...] = (Warc(), Wacz(), Parquet(), Cdx(), Cdxj(), TimeMap(), JsonLines(), Lbla(), Csv())
+ALL: tuple[Source, ...] = (
+    Warc(), Wacz(), Parquet(), Cdx(), Cdxj(), TimeMap(), LblaCrawls(), Lbla(), JsonLines(), Csv(),
+)  # fmt: skip

@@ -36,6 +36,8 @@ class Context:
     end: int = 0  # set by the source: where the first record behind `stop` begins, however far that is
     n_lines: int = 0  # lines of the input read so far, for messages; counted by `lines`
     unknown_fields: Counter[str] = field(default_factory=Counter)  # counted by the source, reported to the user
+    not_numbers: Counter[str] = field(default_factory=Counter)  # the same: values taken as not known, by field
+    notes: list[str] = field(default_factory=list)  # what the input cannot give; each is reported once
 
     def lines(self, stream: BinaryIO) -> Iterator[bytes]:
         r"""The lines of a stream without their ends, counted; empty ones are left out.

@@ -11,7 +11,7 @@ from recrawl.errors import BadRecord
 from recrawl.sources.base import Context, Cut, Source
 from recrawl.web.visit import FIELDS, Visit, from_record
 
-KNOWN = FIELDS - {"base"}  #: what a record may hold; anything else is counted as unknown
+KNOWN = FIELDS - {"base", "given"}  #: what a record may hold; anything else is counted as unknown
 
 
 class JsonLines(Source):

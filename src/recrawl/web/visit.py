@@ -41,6 +41,24 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a source states of a page instead of showing it, on its own scale; None where it says nothing.
+
+    >>> Given(n_internal=12, n_external=3, stand_ins=True).trustrank is None
+    True
+    """
+
+    n_internal: int | None = None  # outlinks
+    n_external: int | None = None
+    n_inlinks_internal: int | None = None
+    n_inlinks_external: int | None = None
+    trustrank: float | None = None
+    path_depth: int | None = None
+    domain_depth: int | None = None
+    stand_ins: bool = False  # the source knows no links; those of the visit are made up: only how many are new is true
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """One fetch of one page.
 
@@ -69,6 +87,7 @@ class Visit:
     baseline: bool = False
     note: str | None = None
     vector: Sequence[float] | None = None  # semantic vector, where the data brings one
+    given: Given | None = None  # what a source states of the page's links and ranks; not a field of records
 
 
 FIELDS = frozenset(field.name for field in fields(Visit))

@@ -41,6 +41,7 @@ def known_before(
     needs_related = wanted is None or any(feature.around == "related" for feature in wanted)
     needs_hints = wanted is not None and any(feature.quantity == "hinted" for feature in wanted)
     needs_graph = wanted is None or any(feature.quantity in NETWORK for feature in wanted)
+    needs_graph = needs_graph and not _all_stand_ins(panel)
     neighbours = merged = graph = None
     if needs_vectors or needs_related:
         on_step("vectors of the pages' text")
@@ -59,6 +60,11 @@ def known_before(
         graph = _graph_before(panel, of_round, trusted)
     hinted = hinted_by_round(history, panel) if needs_hints else None
     return FeatureInputs(panel, neighbours, graph, merged, hinted=hinted)
+
+
+def _all_stand_ins(panel: Panel) -> bool:
+    """Whether all links are made up, so that no graph can be made of them."""
+    return panel.given is not None and bool(panel.given.stand_ins[~np.isnat(panel.at)].all())
 
 
 def _graph_before(panel: Panel, of_round: int, trusted: Sequence[str] | None) -> Graph:

@@ -36,7 +36,8 @@ def _base(name: str) -> Callable[[Panel, Graph | None], Floats32]:
 
 def _graph(name: str) -> Callable[[Panel, Graph | None], Floats32]:
     def compute(panel: Panel, graph: Graph | None) -> Floats32:
-        return np.full(panel.shape, np.nan, np.float32) if graph is None else getattr(graph, name)
+        computed: Floats32 = np.full(panel.shape, np.nan, np.float32) if graph is None else getattr(graph, name)
+        return computed if panel.given is None else panel.given.instead_of(computed, name)
 
     return compute
 

@@ -34,6 +34,7 @@ from recrawl.report.stats.newlinks import (
 from recrawl.web.urls import top_level_domain
 from recrawl.world.panel import Panel
 from recrawl.world.rounds import last_in_round, rounds_of
+from recrawl.world.sizes import has_content
 
 if TYPE_CHECKING:
     from recrawl.report.stats.tails import TailFits
@@ -115,14 +116,14 @@ def analyse(
     return replace(statistics, notes=_notes(statistics), findings=findings(statistics))
 
 
-def default_share(history: History, every: str = "crawl") -> float:
+def default_share(history: History, every: str = "crawl", with_content: bool = False) -> float:
     """The default of --min-share: half of the rounds, or less where that would leave out more than half of the pages.
 
     Real crawls miss pages now and then, and archives most of the time: asking for every round would leave nothing to analyse.
     """
     timeline = history.timeline
     rounds = rounds_of(timeline, every)
-    seen = timeline.page[last_in_round(timeline, rounds)]
+    seen = timeline.page[last_in_round(timeline, rounds, has_content(timeline) if with_content else None)]
     if not len(seen):
         return HALF
     n_seen = np.sort(np.unique(seen, return_counts=True)[1])[::-1]
