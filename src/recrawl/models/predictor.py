@@ -198,6 +198,8 @@ def _note(known: FeatureInputs, recipe: Recipe, columns: dict[LinkKind, Features
     uses_trust = any(feature.quantity == "trustrank" for features in columns.values() for feature in features)
     if recipe.trusted and not uses_trust:
         on_note(f"--trusted has no effect: the features {recipe.features!r} do not use TrustRank, 'everything' does")
+    elif recipe.trusted and known.panel.given is not None and known.panel.given.has("trustrank"):
+        on_note("--trusted has no effect where TrustRank came with the data")
     elif known.graph is not None and known.graph.unknown_trusted:
         on_note(f"not in the history, so not trusted: {', '.join(known.graph.unknown_trusted)}")
 

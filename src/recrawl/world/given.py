@@ -40,6 +40,10 @@ class GivenNetwork:
         counts = self.is_given & (is_known_in_round | self.stand_ins)
         return np.where(counts, stated, computed).astype(np.float32)
 
+    def has(self, name: str) -> bool:
+        """Whether the quantity is given for any page."""
+        return name in self.values and not bool(np.isnan(self.values[name]).all())
+
     def each(self, change: Callable[[NDArray[Any], Any], NDArray[Any]]) -> GivenNetwork:
         """The same with every matrix changed; the second argument of `change` is what fills new cells."""
         values = {name: change(matrix, np.nan) for name, matrix in self.values.items()}

@@ -77,7 +77,10 @@ def gather_evidence(
     last = panel.shape[1] - 1
     before = known_before(history, panel, last, _needed(settings), on_step=on_step, trusted=trusted, **sources)
     first = known_before(history, panel, 1, _needed_first(settings), on_step=on_step, trusted=at_first, **sources)
-    return Evidence(first, before, tuple(_notes(unknown, bool(trusted) and at_first is None)))
+    notes = tuple(_notes(unknown, bool(trusted) and at_first is None))
+    if trusted and panel.given is not None and panel.given.has("trustrank"):
+        notes += ("--trusted has no effect where TrustRank came with the data",)
+    return Evidence(first, before, notes)
 
 
 def _needed(settings: OutlinkSettings) -> Features:

@@ -44,20 +44,22 @@ class PageRow:
     def visits(self) -> Iterator[Visit]:
         """The visits, oldest first: the crawls of which anything is known. Raises `BadUrl`."""
         url = canonical(self.cells["url"], keep_tracking=True)
-        links, depths, vector = self._links(url), self._depths(), self._vector()
+        outlinks = {side: self._outlinks(side) for side in SIDES}
+        links, depths, vector = self._links(url, outlinks), self._depths(), self._vector()
         for crawl, at in enumerate(CRAWLS):
             shown = links.get(crawl)
             if crawl > PRESENT:
                 if shown is not None:
                     yield Visit(url=url, at=at, links=shown, given=Given(stand_ins=True, **depths))
                 continue
-            given, size = self._given(crawl), self._sizes(crawl)
+            given, size = self._network(crawl), self._sizes(crawl)
+            given |= {"n_internal": outlinks["Internal"][crawl], "n_external": outlinks["External"][crawl]}
             if shown is None and not any(value is not None for value in (*given.values(), *size.values())):
                 continue
             stated = Given(stand_ins=True, **given, **depths)
             yield Visit(url=url, at=at, links=shown, vector=vector, given=stated, **size)
 
-    def _links(self, url: str) -> dict[int, list[str]]:
+    def _links(self, url: str, outlinks: Mapping[str, list[int | None]]) -> dict[int, list[str]]:
         """Stand-ins for the links of each crawl whose new links are known, and of the first one that they are new since."""
         new = {side: self._new(side) for side in SIDES}
         known = [all(new[side][crawl] is not None for side in SIDES) for crawl in range(len(CRAWLS))]
@@ -68,7 +70,7 @@ class PageRow:
         for side, prefix in zip(SIDES, (f"{origin(url)}/recrawl-stand-in/", "https://stand-in.invalid/"), strict=True):
             n_new = [0, *(new[side][crawl] or 0 for crawl in shown[1:])]
             links = StandIns(f"{prefix}{page_id(url):x}-")
-            stated = [self._outlinks(side, crawl) for crawl in shown]
+            stated = [outlinks[side][crawl] for crawl in shown]
             parts.append([links.next(n, n_fresh) for n, n_fresh in zip(sizes(n_new, stated), n_new, strict=True)])
         return {crawl: inside + outside for crawl, inside, outside in zip(shown, *parts, strict=True)}
 
@@ -79,8 +81,8 @@ class PageRow:
         name = f"diff{side}OutLinks"
         return [None, *(self._count(name, crawl - 1) for crawl in range(1, len(CRAWLS)))]
 
-    def _outlinks(self, side: str, crawl: int) -> int | None:
-        return self._count(f"num{side}OutLinks", crawl) if crawl <= PRESENT else None
+    def _outlinks(self, side: str) -> list[int | None]:
+        return [*(self._count(f"num{side}OutLinks", crawl) for crawl in range(PRESENT + 1)), None]
 
     def _count(self, name: str, crawl: int) -> int | None:
         return self.numbers.count(name, self._cell(name, crawl))
@@ -96,10 +98,8 @@ class PageRow:
             "text_quality": numbers.number("textQuality", self._cell("textQuality", crawl)),
         }
 
-    def _given(self, crawl: int) -> dict[str, Any]:
+    def _network(self, crawl: int) -> dict[str, Any]:
         return {
-            "n_internal": self._outlinks("Internal", crawl),
-            "n_external": self._outlinks("External", crawl),
             "n_inlinks_internal": self.numbers.whole("numInternalInLinks", self._cell("numInternalInLinks", crawl)),
             "n_inlinks_external": self.numbers.whole("numExternalInLinks", self._cell("numExternalInLinks", crawl)),
             "trustrank": self.numbers.number("trustRank", self._cell("trustRank", crawl)),
