@@ -49,7 +49,15 @@ SAMPLES = {
     "cdxj": [b'org,e)/ 20260102030405 {"url": "https://e.org/", "status": "200"}\n' * 2],
     "timemap": [b'[["timestamp", "original"], ["20260102030405", "https://e.org/"]]'],
     "jsonl": [LINE + b'{"url": 1}\n', gzip.compress(LINE)],
-    "lbla": [b"url,isValid,contentLength,numInternalOutLinks\nhttps://e.org/,1,20,3\n"],
+    "lbla": [
+        b"url,isValid,contentLength,numInternalOutLinks\nhttps://e.org/,1,20,3\n",
+        b"url,numInternalOutLinks,diffInternalOutLinks,diffInternalOutLinks-1,trustRank,SV0\nhttps://e.org/,3,1,2,0.5,1\n",
+        b'{"url": "https://e.org/", "diffInternalOutLinks": 2, "diffExternalOutLinks": 0, "semanticVector": "[1, 2]"}\n',
+    ],
+    "lbla-crawls": [
+        b'{"url": "https://e.org/", "fetch": {"fetchDate": "2020-07-13 08:15", "textSize": 3, "semanticVector": "[1]", '
+        b'"internalLinks": [{"targetUrl": "https://e.org/a"}]}, "urlViewInfo": {"numInLinksInt": "3"}}\n' * 2
+    ],
     "csv": [b"url;at\nhttps://e.org/;%b\n" % TIME.encode()],
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ BEGINNINGS = {
     "cdxj": b'com,example)/ 20160225042329 {"url": "http://example.com/"}',
     "timemap": b'<http://a.example.org>;rel="original",\n',
     "jsonl": b'{"url": "https://e.org/", "at": 1}\n',
+    "lbla-crawls": b'{"url": "https://e.org/", "fetch": {"fetchDate": "2020-07-13 08:15", "internalLinks": []}}\n',
     "lbla": b"url,isValid,contentLength,numInternalOutLinks\n",
     "csv": b"at;title;url\n",
 }

@@ -223,6 +223,7 @@ def test_a_shorter_table_has_fewer_crawls(tmp_path: Path) -> None:
         ({"contentLength": "12.5", "textQuality-8": "inf"}, {"contentLength": 1, "textQuality": 1}),
         ({"numInternalOutLinks": "1e12"}, {"numInternalOutLinks": 1}),
         ({"SV5": "x"}, {"SV": 1}),
+        ({"SV5": "1e300", "trustRank-8": "-1e300"}, {"SV": 1, "trustRank": 1}),
     ],
 )
 def test_cells_that_are_no_numbers_are_counted_and_cost_nothing_else(

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 MAX_LINKS = 1_000_000  #: of a page; a larger count is an error
+LARGEST = 3.4e38  #: features are numbers of 32 bits
 _NOTHING = frozenset({"", "nan", "none", "null", "na", "n/a", "not set"})
 
 
@@ -27,7 +28,7 @@ class Numbers:
     unusable: Counter[str]
 
     def number(self, name: str, value: Any) -> float | None:
-        """A finite number."""
+        """A number that a feature can be."""
         if value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING):
             return None
         try:
@@ -36,7 +37,7 @@ class Numbers:
             number = math.inf
         if math.isnan(number) and not isinstance(value, str):
             return None
-        if math.isfinite(number):
+        if abs(number) <= LARGEST:
             return number
         self.unusable[name] += 1
         return None
@@ -63,7 +64,7 @@ class Numbers:
             vector = [float(entry) for entry in (orjson.loads(value) if isinstance(value, str) else value)]
         except (TypeError, ValueError, OverflowError):  # the second also for what is not JSON
             vector = [math.inf]
-        if all(map(math.isfinite, vector)):
+        if all(abs(entry) <= LARGEST for entry in vector):
             return vector
         self.unusable[name] += 1
         return None
