@@ -54,7 +54,7 @@ def import_(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report each commit on stderr.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Import visits from JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap or LBLA dataset files.
+    """Import visits from JSONL, CSV, Parquet, WARC, WACZ, CDX/CDXJ, TimeMap or LBLA (Dang et al., 2022) files.
 
     The file type is detected from the content; .gz and .zst are decompressed on the fly. Importing the same file twice adds
     nothing. Records that cannot be used are counted by reason and skipped. Exits 1 if an input could not be read, or if no
