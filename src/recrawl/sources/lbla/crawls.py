@@ -10,7 +10,7 @@ import orjson
 
 from recrawl.errors import BadRecord
 from recrawl.sources.base import Context, Cut, Source
-from recrawl.sources.lbla.numbers import Numbers
+from recrawl.sources.lbla.numbers import NumberReader
 from recrawl.web.visit import Given, Visit, parse_at
 
 _MARKS = (b'"internalLinks"', b'"externalLinks"', b'"urlViewInfo"', b'"semanticVector"')
@@ -42,7 +42,7 @@ class LblaCrawls(Source):
 
     def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
         """A visit per line; fields that are not used are counted."""
-        numbers = Numbers(context.not_numbers)
+        numbers = NumberReader(context.not_numbers)
         for line in context.lines(stream):
             try:
                 record = orjson.loads(line)
@@ -57,7 +57,7 @@ class LblaCrawls(Source):
                 yield error
 
 
-def _visit(record: Mapping[str, Any], numbers: Numbers, context: Context) -> Visit:
+def _visit(record: Mapping[str, Any], numbers: NumberReader, context: Context) -> Visit:
     url, fetch = record.get("url"), record.get("fetch")
     if not isinstance(url, str) or not url:
         raise BadRecord("no url", repr(url)[:80])
@@ -102,7 +102,7 @@ def _links(fetch: Mapping[str, Any], name: str) -> list[str]:
     return [target for target in targets if isinstance(target, str)]
 
 
-def _given(info: Any, numbers: Numbers) -> Given | None:
+def _given(info: Any, numbers: NumberReader) -> Given | None:
     """Inlinks and TrustRank, where they are stated."""
     if not isinstance(info, dict):
         return None

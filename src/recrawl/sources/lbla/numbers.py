@@ -15,10 +15,10 @@ _NOTHING = frozenset({"", "nan", "none", "null", "na", "n/a", "not set"})
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberReader:
     """Reads values as numbers; what is no usable number is not known, and counted by the name of the field.
 
-    >>> numbers = Numbers(Counter())
+    >>> numbers = NumberReader(Counter())
     >>> numbers.number("trustRank", "0.25"), numbers.number("trustRank", "high"), numbers.count("numInLinks", "3.0")
     (0.25, None, 3)
     >>> dict(numbers.unusable)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from recrawl.sources.lbla.numbers import Numbers
+from recrawl.sources.lbla.numbers import NumberReader
 from recrawl.sources.lbla.stand_ins import StandIns, sizes
 from recrawl.web.urls import canonical, origin, page_id
 from recrawl.web.visit import Given, Visit
@@ -37,7 +37,7 @@ class PageRow:
     """The cells of a page, by column."""
 
     cells: Mapping[str, Any]
-    numbers: Numbers
+    numbers: NumberReader
     no_columns: frozenset[str] = frozenset()  # the sides without any column of new links: none were new
     n_vector: int = 0  # columns SV0, SV1, …
 

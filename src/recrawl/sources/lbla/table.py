@@ -20,7 +20,7 @@ import orjson
 
 from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.sources.base import Context, Source
-from recrawl.sources.lbla.numbers import Numbers
+from recrawl.sources.lbla.numbers import NumberReader
 from recrawl.sources.lbla.page import CRAWLS, PRESENT, SIDES, PageRow, lagged
 from recrawl.sources.streams import text_lines
 from recrawl.sources.table import csv_rows
@@ -73,7 +73,7 @@ class Lbla(Source):
         columns = _Columns(tuple(first))
         context.notes += columns.notes()
         context.unknown_fields.update(columns.unknown)
-        numbers = Numbers(context.not_numbers)
+        numbers = NumberReader(context.not_numbers)
         yield from columns.visits(first, numbers)
         for row in rows:
             yield from (row,) if isinstance(row, BadRecord) else columns.visits(row, numbers)
@@ -96,7 +96,7 @@ class _Columns:
         """Columns that are not of this table."""
         return [name for name in self.names if name and not _USED.fullmatch(name) and not _DERIVED.fullmatch(name)]
 
-    def visits(self, row: Row, numbers: Numbers) -> Iterator[Visit | BadRecord]:
+    def visits(self, row: Row, numbers: NumberReader) -> Iterator[Visit | BadRecord]:
         """The visits of a row, oldest first."""
         url = row.get("url")
         if not isinstance(url, str) or not url.strip():
