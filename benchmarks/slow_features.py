@@ -31,6 +31,7 @@ def slow_features(
     links: Sequence[str] = KINDS,
     page_rank: bool = True,
     papers_rate: bool = False,
+    papers_leaks: bool = False,
     pages: Iterable[int] | None = None,
 ) -> pd.DataFrame:
     """Every feature by its name, for every page (or some), as known before a round."""
@@ -46,6 +47,7 @@ def slow_features(
         row |= static_network(own, near, page_rank)
         row |= dynamic_page(own, history, links)
         row |= dynamic_network(own, near, history, links, papers_rate)
+        row |= {f"related new_{kind}": near[0][f"new_{kind}"] for kind in links if papers_leaks}
         row |= summaries(own[1], near[1], site[1], links)
         row |= semantic(known, page)
         rows.append(row)
@@ -151,8 +153,9 @@ def static_page(own: list[pd.Series]) -> Named:
 
 def static_network(own: list[pd.Series], near: list[pd.Series], page_rank: bool) -> Named:
     """SN."""
-    yield from ((name, own[1][name]) for name in (*INLINKS, "trustrank", *(["pagerank"] if page_rank else [])))
-    yield from ((f"related {name}", near[1][name]) for name in STATIC)
+    place = (*INLINKS, "trustrank", *(["pagerank"] if page_rank else []))
+    yield from ((name, own[1][name]) for name in place)
+    yield from ((f"related {name}", near[1][name]) for name in (*STATIC, *place))
 
 
 def dynamic_page(own: list[pd.Series], history: int, links: Sequence[str]) -> Named:

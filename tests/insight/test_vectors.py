@@ -117,6 +117,34 @@ def test_sublinear_counts_are_one_plus_their_logarithm() -> None:
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)
 
 
+@pytest.mark.parametrize(("n_pages", "n_terms", "n_components"), [(12, 9, 4), (9, 12, 5), (15, 8, 7)])
+def test_the_papers_idf_is_the_plain_ratio_of_pages(n_pages: int, n_terms: int, n_components: int) -> None:
+    """Count × (all pages / pages with the term), by the words of the appendix; neither a logarithm nor a scaling before the SVD."""
+    counts = corpus(n_pages, n_terms)
+    dense = counts.toarray().astype(float)
+    left, scale, _ = np.linalg.svd(dense * (n_pages / (dense > 0).sum(axis=0)))
+    expected = left[:, :n_components] * scale[:n_components]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = all_terms(n_components, idf="ratio").fit_transform(counts)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)
+    logarithmic = all_terms(n_components).fit_transform(counts)
+    assert np.abs(found @ found.T - logarithmic @ logarithmic.T).max() > 0.01
+
+
+def test_with_the_papers_idf_pages_without_text_count_for_nothing_and_have_no_direction() -> None:
+    counts = sparse.vstack([corpus(20, 30), sparse.csr_matrix((5, 30), dtype=int)]).tocsr()
+    with_empty = all_terms(6, idf="ratio").fit_transform(counts)
+    np.testing.assert_allclose(
+        np.abs(with_empty[:20]), np.abs(all_terms(6, idf="ratio").fit_transform(counts[:20])), atol=1e-4
+    )
+    assert np.linalg.norm(with_empty, axis=1) == pytest.approx([1] * 20 + [0] * 5, abs=1e-6)
+
+
+def test_an_unknown_idf_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"No idf named 'lag'\. Did you mean 'log'"):
+        Lsa(idf="lag").fit(corpus(4, 5))
+
+
 def _weighted_like(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     weighted = values * (np.log((1 + len(counts)) / (1 + (counts > 0).sum(axis=0))) + 1)
     return np.asarray(weighted / np.linalg.norm(weighted, axis=1, keepdims=True))
@@ -146,6 +174,7 @@ def test_dense_counts_are_taken_and_another_number_of_columns_is_refused() -> No
 
 def test_lsa_keeps_the_conventions_of_scikit_learn() -> None:
     check_estimator(Lsa(2), on_skip=None)
+    check_estimator(Lsa(2, idf="ratio"), on_skip=None)
 
 
 # -- vectors of a history ---------------------------------------------------------------------------------------------

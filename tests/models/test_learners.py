@@ -213,3 +213,35 @@ def test_lightgbm_keeps_to_one_thread_for_a_small_table_whatever_n_jobs_says(kin
     monkeypatch.setattr("recrawl.models.boosting.ONE_THREAD_UP_TO", 10)
     answers(clone(estimator).fit(awkward[0], target(kind, awkward[1])), awkward[0])
     assert threads[2:] == [2, 2]
+
+
+def leaves_per_tree(estimator) -> list[int]:
+    return [tree["num_leaves"] for tree in estimator.estimator_.booster_.dump_model()["tree_info"]]
+
+
+@pytest.mark.parametrize("kind", ["rate", "presence"])
+def test_lightgbm_without_a_limit_grows_every_leaf_that_its_rows_allow(kind):
+    """The papers' setting. Where 31 leaves suffice both learners are the same; where not, only one of them stops there."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(3000, 4))
+    counts = rng.poisson(np.exp(features[:, 0] + features[:, 1] * features[:, 2]))
+    limited, free, plenty = (
+        named(name)
+        .make(kind, n_jobs=1, n_estimators=5, min_child_samples=10, **more)
+        .fit(features, target(kind, counts))
+        for name, more in (("lightgbm", {}), ("lightgbm-unlimited", {}), ("lightgbm", {"num_leaves": 3000}))
+    )
+    assert max(leaves_per_tree(limited)) == 31
+    assert max(leaves_per_tree(free)) > 100
+    assert leaves_per_tree(free) == leaves_per_tree(plenty), "as with a limit that no tree can reach"
+    np.testing.assert_array_equal(answers(free, features), answers(plenty, features))
+    assert free.estimator_.num_leaves is None
+    few = [named(name).make(kind, n_jobs=1, n_estimators=5) for name in ("lightgbm", "lightgbm-unlimited")]
+    small = [answers(model.fit(features[:200], target(kind, counts[:200])), features) for model in few]
+    np.testing.assert_array_equal(*small)
+
+
+def test_only_the_papers_lightgbm_bears_their_name():
+    assert [learner.name for learner in LEARNERS if learner.paper == "LightGBM"] == ["lightgbm-unlimited"]
+    made = named("lightgbm-unlimited").make("presence").estimator
+    assert (made.num_leaves, made.max_depth, made.class_weight) == (None, -1, "balanced")

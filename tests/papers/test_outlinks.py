@@ -101,7 +101,8 @@ def test_the_search_for_related_pages_is_described_with_its_recall(tmp_path: Pat
     assert found.related == f"{last}; {first}"
     assert scope(found).endswith(f"Related pages: {found.related}.")
     assert found.about() == {
-        "pages": 24, "rounds": 4, "predicted": found.predicted, "split": "pages", "related": found.related, "recall": 1.0,
+        "pages": 24, "rounds": 4, "predicted": found.predicted, "split": "pages", "target": "outlinks",
+        "imbalance": {"internal": 0.5}, "related": found.related, "recall": 1.0,
         "notes": [],
     }  # fmt: skip
     unneeded = evaluate(history, panel.build(history, "crawl", 0.0), asked_for("maps"))
@@ -193,7 +194,10 @@ def test_pages_that_never_gained_links_are_tied_where_the_ranking_says_so(tmp_pa
     chosen = tuple(ranking for ranking in rankings.RANKINGS if ranking.learner == "forecast")
     settings = replace(QUICK, split="time")
     known = known_before(history, built, 5, rankings.all_features(settings))
-    values = {ranking.name: value for ranking, _, value in rankings._ranked(known, settings, chosen, "internal", 0)}
+    values = {
+        ranking.name: rankings._value(known, ranking, task, predictions)
+        for ranking, task, predictions in rankings._ranked(known, settings, chosen, "internal", 0)
+    }
     has_gained = known.values("mean_internal")[:, 4] > 0
     assert 0 < has_gained.sum() < 40
     assert (values["forecast, quiet tied"][~has_gained] == 0).all()

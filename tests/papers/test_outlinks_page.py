@@ -252,7 +252,7 @@ def test_the_best_ranking_is_bold_and_the_baselines_come_last() -> None:
 
 
 def test_the_ten_most_important_features_are_shown_and_none_that_changes_nothing() -> None:
-    single, together = importance_rows(made_up("f"))["has-new-links", "external"]
+    single, together = importance_rows(made_up("f"))["has-new-links", "external", "all"]
     assert [row["name"] for row in single] == [f"f {i}" for i in range(13, 3, -1)]
     assert len(together) == 10
     found = made_up()

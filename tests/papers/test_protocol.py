@@ -260,7 +260,19 @@ def task_of(target: Target, n_tune: int = 60, seed: int = 0) -> PredictionTask:
 
 
 def tune(learner: Learner, task: PredictionTask, history: int = 8, **settings: Any) -> Any:
-    return tuned(learner, task, OutlinkSettings(**{"n_jobs": 1} | settings), history=history, seed=0)
+    return tuned(learner, task, OutlinkSettings(**{"n_jobs": 1} | settings), history=history, seed=0).model
+
+
+def test_a_tuned_model_says_which_settings_it_has_and_whether_they_were_searched_for() -> None:
+    small = replace(named("extra-trees"), ranges={"n_estimators": (5,), "min_samples_leaf": (1, 45)})
+    task, one_core = task_of(HasNewLinks("external")), OutlinkSettings(n_jobs=1)
+    searched = tuned(small, task, one_core, history=8, seed=0)
+    assert (searched.settings, searched.is_searched) == ({"n_estimators": 5, "min_samples_leaf": 1}, True)
+    quick = tuned(small, task, replace(one_core, quick=True), history=3, seed=0)
+    assert (quick.settings, quick.is_searched) == ({"n_estimators": 200, "min_samples_leaf": 10}, False), "Table 3"
+    assert tuned(named("always-zero"), task, one_core, history=0, seed=0).settings == {}
+    found = protocol.learn(searched, task)
+    assert (found.settings, found.is_tuned) == (searched.settings, True)
 
 
 def test_tuning_picks_the_setting_that_predicts_best() -> None:

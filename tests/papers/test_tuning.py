@@ -10,9 +10,15 @@ from recrawl.models.learners import named
 from recrawl.papers.outlinks.protocol import SCORING
 from recrawl.papers.outlinks.tuning import best_settings, first_trees
 
-SIZES = {"hist-gradient-boosting": "max_iter", "extra-trees": "n_estimators", "poisson": "max_iter"}
+SIZES = {
+    "hist-gradient-boosting": "max_iter",
+    "extra-trees": "n_estimators",
+    "lightgbm-unlimited": "n_estimators",
+    "poisson": "max_iter",
+}
 CASES = [
     *((kind, name) for kind in ("rate", "number", "presence") for name in ("hist-gradient-boosting", "extra-trees")),
+    *((kind, "lightgbm-unlimited") for kind in ("rate", "presence")),
     ("number", "poisson"),
 ]
 
@@ -32,7 +38,8 @@ def test_the_chosen_settings_are_those_of_a_plain_search_of_the_grid(kind: str, 
     x, y = rows(kind)
     model = named(name).make(kind, seed=3, n_jobs=1)
     prefix = "estimator__" if "estimator" in model.get_params(deep=False) else ""
-    grid = {prefix + SIZES[name]: [30, 5, 15], prefix + "min_samples_leaf": [3, 10, 20]}
+    leaf = "min_child_samples" if name.startswith("lightgbm") else "min_samples_leaf"
+    grid = {prefix + SIZES[name]: [30, 5, 15], prefix + leaf: [3, 10, 20]}
     plain = GridSearchCV(model, grid, scoring=SCORING[kind], cv=5, refit=False).fit(x, y)
     assert best_settings(model, grid, x, y, SCORING[kind]) == plain.best_params_
 

@@ -62,6 +62,38 @@ class OutlinkOptions:
             "Let the rates of related pages include the predicted round, as in the papers: the future leaks into them.",
         ),
     ] = False
+    papers_leaks: Annotated[
+        bool,
+        _option(
+            "--papers-leaks",
+            "Let in what the authors' program let in: these rates, and the related pages' new links of the predicted round.",
+        ),
+    ] = False
+    target: Annotated[
+        str,
+        _option(
+            "--target",
+            "Whose new links are predicted: outlinks (links on a page) or inlinks (links to it on other pages).",
+            metavar="NAME",
+        ),
+    ] = "outlinks"
+    learner: Annotated[
+        str,
+        _option(
+            "--learner",
+            "Learner of whether there are new links (parts history and importance): extra-trees, lightgbm-unlimited, … "
+            "(an unknown name lists all).",
+            metavar="NAME",
+        ),
+    ] = "extra-trees"
+    idf: Annotated[
+        str,
+        _option(
+            "--idf",
+            "Weight of rare words in semantic vectors: log (the usual logarithm) or ratio (as in the papers' appendix).",
+            metavar="NAME",
+        ),
+    ] = "log"
     trees: Annotated[
         int | None, _option("--trees", "Maximum number of trees per model, for a quick look.", metavar="N", min=1)
     ] = None
@@ -76,9 +108,9 @@ class OutlinkOptions:
 
     def settings(self, parts: str | None, seed: int) -> OutlinkSettings:
         """The settings of the evaluation."""
-        from recrawl.insight.choices import LINKS
+        from recrawl.insight.choices import IDFS, LINKS
         from recrawl.papers.outlinks.settings import PARTS as KNOWN
-        from recrawl.papers.outlinks.settings import SPLITS, OutlinkSettings
+        from recrawl.papers.outlinks.settings import SPLITS, TARGETS, OutlinkSettings
 
         return OutlinkSettings(
             links=chosen("--links", self.links, LINKS),
@@ -87,8 +119,23 @@ class OutlinkOptions:
             seeds=tuple(range(seed, seed + self.repeat)),
             quick=self.quick,
             papers_rate=self.papers_rate,
+            papers_leaks=self.papers_leaks,
+            target=chosen("--target", self.target, TARGETS)[0],
+            presence_learner=_presence_learner(self.learner),
+            idf=chosen("--idf", self.idf, IDFS)[0],
             trees=self.trees,
         )
+
+
+def _presence_learner(name: str) -> str:
+    """The name of a learner that can predict presence; any other is wrong usage."""
+    from recrawl.core.suggest import unknown
+    from recrawl.models.learners import all_learners
+
+    able = [learner.name for learner in all_learners() if "presence" in learner.kinds and not learner.baseline]
+    if name not in able:
+        raise typer.BadParameter(f"--learner: {unknown('learner of presence', name, able)}")
+    return name
 
 
 def run(

@@ -7,4 +7,5 @@ from recrawl.web.link_kinds import LinkKind as LinkKind
 
 FEATURE_SETS = ("look-back-look-around", "summaries", "everything", "static", "default")  #: see `insight.features.sets`
 MAX_HISTORY = 8  #: past rounds that the papers look back
+IDFS = ("log", "ratio")  #: how rare words are weighted, see `insight.vectors.Lsa`
 NEIGHBOUR_SEARCHES = ("auto", "exact", "approximate")  #: how related pages can be searched for

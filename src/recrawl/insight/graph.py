@@ -23,7 +23,7 @@ from recrawl.history import LinkSets
 from recrawl.web.urls import canonical, host, page_id
 from recrawl.world.panel import Panel
 
-_INTERNAL, _EXTERNAL = 1, 2  # kinds of links in a matrix of links
+INTERNAL, EXTERNAL = 1, 2  #: kinds of links in a matrix of links
 _SETS_AT_ONCE = 100_000  # link sets looked up at once: a few hundred megabytes
 _HOME_PAGE = r"^https?://[^/]+/$"
 _HOST = re.compile(r"[^\s/\\?#@:]+|\[[0-9A-Fa-f:.]+\]")  # a name, or an address in brackets
@@ -182,7 +182,7 @@ def _look_up(pages: Ints, sets: LinkSets, chosen: Ints) -> sparse.csr_array:
     ids = sets.links[np.repeat(start, lengths) + in_set]
     row = np.minimum(np.searchsorted(pages, ids), len(pages) - 1).astype(np.int32)
     known = pages[row] == ids
-    kind = np.where(in_set < np.repeat(sets.n_internal[chosen], lengths), _INTERNAL, _EXTERNAL).astype(np.int8)
+    kind = np.where(in_set < np.repeat(sets.n_internal[chosen], lengths), INTERNAL, EXTERNAL).astype(np.int8)
     starts = np.append(0, np.cumsum(known))[np.append(0, ends)]
     return sparse.csr_array((kind[known], row[known], starts), (len(chosen), len(pages)))
 
@@ -190,7 +190,7 @@ def _look_up(pages: Ints, sets: LinkSets, chosen: Ints) -> sparse.csr_array:
 def _inlinks(links: sparse.csr_array) -> tuple[Ints, Ints]:
     """Internal and external inlinks of each page."""
     internal, external = (
-        np.bincount(links.indices[links.data == kind], minlength=links.shape[1]) for kind in (_INTERNAL, _EXTERNAL)
+        np.bincount(links.indices[links.data == kind], minlength=links.shape[1]) for kind in (INTERNAL, EXTERNAL)
     )
     return internal, external
 

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 _HARDLY_KNOWN = 1e-4
 #: Rows up to which one thread is used. More threads would spend their time waiting for each other, on a busy machine minutes.
 ONE_THREAD_UP_TO = 100_000
+_MOST_LEAVES = 131_072  # LightGBM allows no more
 
 
 def _threads(rows: Any) -> threadpool_limits:
@@ -68,42 +69,61 @@ class BoostedClassifier(HistGradientBoostingClassifier):  # type: ignore[misc]  
 
 
 class LightRegressor(LGBMRegressor):
-    """`LGBMRegressor` that keeps to one thread for a small table, whatever `n_jobs` says."""
+    """`LGBMRegressor` that keeps to one thread for a small table, and takes `num_leaves=None` for no limit on leaves."""
+
+    n_used: int | None = None  # only the first trees count, see `tuning.first_trees`
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # noqa: N803
         """Grow the trees."""
-        with _one_job(self, y):
+        with _fitted_to(self, y):
             super().fit(X, y, sample_weight)
         return self
 
     def predict(self, X: Any, **more: Any) -> Any:  # type: ignore[override]  # noqa: N803
         """The expected value of every row."""
-        return super().predict(X, **{**_one_thread(X), **more})
+        return super().predict(X, **{"num_iteration": self.n_used, **_one_thread(X), **more})
 
 
 class LightClassifier(LGBMClassifier):
-    """`LGBMClassifier` that keeps to one thread for a small table, whatever `n_jobs` says."""
+    """`LGBMClassifier` that keeps to one thread for a small table, and takes `num_leaves=None` for no limit on leaves."""
+
+    n_used: int | None = None  # only the first trees count, see `tuning.first_trees`
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # noqa: N803
         """Grow the trees."""
-        with _one_job(self, y):
+        with _fitted_to(self, y):
             super().fit(X, y, sample_weight)
         return self
 
     def predict_proba(self, X: Any, **more: Any) -> Any:  # type: ignore[override]  # noqa: N803
         """The probability of every class."""
-        return super().predict_proba(X, **{**_one_thread(X), **more})
+        return super().predict_proba(X, **{"num_iteration": self.n_used, **_one_thread(X), **more})
 
 
 @contextmanager
-def _one_job(model: Any, rows: Any) -> Iterator[None]:
-    """LightGBM takes the number of threads from its own setting, not from OpenMP."""
-    wanted = model.n_jobs
-    model.n_jobs = 1 if len(rows) <= ONE_THREAD_UP_TO else wanted
+def _fitted_to(model: Any, rows: Any) -> Iterator[None]:
+    """The settings of LightGBM for that many rows.
+
+    It takes the number of threads from its own setting, not from OpenMP; and it knows no `num_leaves` without a limit, but a tree
+    cannot have more leaves than there are rows for.
+    """
+    wanted = {"n_jobs": model.n_jobs, "num_leaves": model.num_leaves}
+    model.n_jobs = 1 if len(rows) <= ONE_THREAD_UP_TO else model.n_jobs
+    if model.num_leaves is None:
+        model.num_leaves = most_leaves(len(rows), model.min_child_samples)
     try:
         yield
     finally:
-        model.n_jobs = wanted
+        vars(model).update(wanted)
+
+
+def most_leaves(n_rows: int, min_rows: int) -> int:
+    """How many leaves a tree on that many rows can have, if each holds at least `min_rows`.
+
+    >>> most_leaves(1000, 25), most_leaves(10, 25)
+    (40, 2)
+    """
+    return min(max(n_rows // max(min_rows, 1), 2), _MOST_LEAVES)
 
 
 def _one_thread(rows: Any) -> dict[str, Any]:

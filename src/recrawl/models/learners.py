@@ -43,6 +43,9 @@ _TABLE_3 = {
 }
 _TREES, _LEAVES = (200, 300, 400, 500), (10, 15, 20, 25)
 _RATES = (0.1, 0.08, 0.06, 0.04, 0.02)
+_LIGHT_GRID = {"n_estimators": _TREES, "min_child_samples": _LEAVES, "learning_rate": _RATES}
+#: The papers print no tuned values of LightGBM; the same ends of the same ranges were best as for HGBoost.
+_LIGHT_TUNED = {"learning_rate": 0.04, "n_estimators": 500, "min_child_samples": 25}
 _COUNT_GRID = {"learning_rate": (0.02, 0.05, 0.1), "max_iter": (100, 200, 400), "min_samples_leaf": (10, 20, 50)}
 
 
@@ -206,16 +209,20 @@ def _hist_gradient_boosting(task: LearnerTask) -> Any:
     return BoostedRegressor(**common)
 
 
-def _lightgbm(task: LearnerTask) -> Any:
-    """With LightGBM's default of 31 leaves per tree, balanced for presence, and deterministic."""
-    from recrawl.models.boosting import LightClassifier, LightRegressor
-    from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue
+def _lightgbm(**leaves: Any) -> Callable[[LearnerTask], Any]:
+    """How to build LightGBM, balanced for presence and deterministic; by default with its own 31 leaves per tree."""
 
-    common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
-    common |= {"deterministic": True, "force_col_wise": True}
-    if task.kind == "presence":
-        return ConstantIfOneClass(LightClassifier(class_weight="balanced", **common))
-    return ConstantIfOneValue(LightRegressor(**common))
+    def build(task: LearnerTask) -> Any:
+        from recrawl.models.boosting import LightClassifier, LightRegressor
+        from recrawl.models.probability import ConstantIfOneClass, ConstantIfOneValue
+
+        common: dict[str, Any] = {"random_state": task.seed, "n_jobs": task.n_jobs, "verbosity": -1}
+        common |= {"deterministic": True, "force_col_wise": True, **leaves}
+        if task.kind == "presence":
+            return ConstantIfOneClass(LightClassifier(class_weight="balanced", **common))
+        return ConstantIfOneValue(LightRegressor(**common))
+
+    return build
 
 
 def _counts(place: str) -> Callable[[LearnerTask], Any]:
@@ -259,13 +266,13 @@ LEARNERS = (
         ranges={"max_iter": _TREES, "min_samples_leaf": _LEAVES, "learning_rate": _RATES},
         tuned=lambda task: {"learning_rate": 0.04, "max_iter": 500, "min_samples_leaf": 25},
     ),
-    Learner(
-        "lightgbm",
+    Learner("lightgbm", None, _lightgbm(), ranges=_LIGHT_GRID, tuned=lambda task: dict(_LIGHT_TUNED)),
+    Learner(  # "no maximum depth or maximum number of leaf nodes": Dang et al. (2022), section 5.3
+        "lightgbm-unlimited",
         "LightGBM",
-        _lightgbm,
-        ranges={"n_estimators": _TREES, "min_child_samples": _LEAVES, "learning_rate": _RATES},
-        # The papers print no tuned values; the same ends of the same ranges were best as for HGBoost.
-        tuned=lambda task: {"learning_rate": 0.04, "n_estimators": 500, "min_child_samples": 25},
+        _lightgbm(num_leaves=None, histogram_pool_size=1024),  # MB; all leaves of a large tree would take gigabytes
+        ranges=_LIGHT_GRID,
+        tuned=lambda task: dict(_LIGHT_TUNED),
     ),
     Learner("ngboost", "NGBoost", _counts("probability:NaturalGradientCounts"), frozenset({"number"})),
     Learner("poisson", None, _counts("counts:PoissonCounts"), _PRESENCE_OR_NUMBER, _COUNT_GRID),

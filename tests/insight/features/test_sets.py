@@ -8,6 +8,7 @@ from recrawl.insight.features import (
     FEATURE_SETS,
     Feature,
     Features,
+    all_but_own_past,
     default,
     dynamic_network,
     dynamic_page,
@@ -29,6 +30,7 @@ from recrawl.insight.targets import ALL, HasNewLinks, LinkChangeRate, NewLinkCou
 
 SIZES = ["content_bytes", "text_bytes", "text_quality"]
 SP = [*SIZES, "path_depth", "domain_depth", "n_internal", "n_external"]
+PLACE = ["n_inlinks_internal", "n_inlinks_external", "trustrank"]
 TARGETS = [target(links) for target in ALL for links in LINKS]
 
 
@@ -42,12 +44,14 @@ def test_sp_has_seven_columns_and_27_with_the_vector() -> None:
     assert len(static_page() + vector()) == 27
 
 
-def test_sn_has_three_columns_of_the_graph_and_sp_of_related_pages() -> None:
-    around = [f"related {name}" for name in SP]
-    assert names(static_network()) == ["n_inlinks_internal", "n_inlinks_external", "trustrank", *around]
-    assert names(static_network(page_rank=True))[2:4] == ["pagerank", "trustrank"]
-    assert len(static_network()) == 3 + 7
-    assert len(static_network(page_rank=True)) == 4 + 7
+def test_sn_has_three_columns_of_the_graph_and_these_and_sp_of_related_pages() -> None:
+    around = [f"related {name}" for name in (*SP, *PLACE)]
+    assert names(static_network()) == [*PLACE, *around]
+    with_rank = names(static_network(page_rank=True))
+    assert with_rank[2:4] == ["pagerank", "trustrank"]
+    assert set(with_rank) - set(names(static_network())) == {"pagerank", "related pagerank"}
+    assert len(static_network()) == 3 + 7 + 3
+    assert len(static_network(page_rank=True)) == 4 + 7 + 4
 
 
 def test_dp_of_history_one_is_the_crawl_before_the_present_one_and_the_last_new_links() -> None:
@@ -78,7 +82,7 @@ def test_columns_grow_with_the_history_size(history: int) -> None:
     means = 2 if history else 0
     assert len(dynamic_page(history)) == 7 * history + means
     assert len(dynamic_network(history)) == (3 + 2) * history + 2 + means
-    assert len(everything(history)) == (17 + 12 * history + 6 if history else 17)
+    assert len(everything(history)) == (20 + 12 * history + 6 if history else 20)
 
 
 def test_without_history_all_features_are_sp_and_sn() -> None:
@@ -91,16 +95,24 @@ def test_a_longer_history_only_adds_columns_but_for_the_means() -> None:
         assert shorter < set(everything(history + 1))
 
 
-def test_everything_of_history_8_holds_the_86_columns_of_the_authors_runs_save_related_network_ones() -> None:
+def test_everything_of_history_8_holds_the_86_columns_of_the_authors_runs() -> None:
     lags = range(1, 9)
-    theirs = [*SP, "n_inlinks_internal", "n_inlinks_external", "trustrank", *(f"related {name}" for name in SP)]
+    theirs = [*SP, *PLACE, *(f"related {name}" for name in (*SP, *PLACE))]
     theirs += [f"{name} -{i}" for i in lags for name in (*SIZES, "new_internal", "new_external")]
-    theirs += [f"{name} -{i}" for i in lags for name in ("n_inlinks_internal", "n_inlinks_external", "trustrank")]
+    theirs += [f"{name} -{i}" for i in lags for name in PLACE]
     theirs += ["related rate_internal", "related rate_external"]
-    assert len(theirs) == 86 - 3, (
-        "three averages of inlinks and TrustRank are in the authors' runs but not in the papers"
-    )
+    assert len(theirs) == 86
     assert set(theirs) <= set(names(everything(8, papers_rate=True)))
+
+
+@pytest.mark.parametrize("history", range(9))
+def test_all_but_the_pages_own_past_is_everything_without_dp(history: int) -> None:
+    kept = set(all_but_own_past(history))
+    assert kept == set(everything(history)) - set(dynamic_page(history)) | set(related_rates())
+    if history:
+        wanted = {f"{name} -{history}" for name in (*PLACE, "related new_internal", "related new_external")}
+        assert wanted <= set(names(all_but_own_past(history)))
+    assert not any(feature.quantity.startswith(("new_", "rate_")) and not feature.around for feature in kept)
 
 
 @pytest.mark.parametrize("links", ["internal", "external", "all"])
@@ -154,6 +166,22 @@ def test_with_the_papers_rates_two_columns_leak(target: Target) -> None:
         assert names(tuple(leaking)) == ["related rate_internal", "related rate_external"]
         words = {feature.words for feature in preset(name, target, papers_rate=True)}
         assert len(words) == len(preset(name, target, papers_rate=True))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_with_the_leaks_of_the_authors_program_related_new_links_of_the_predicted_round_are_known(
+    target: Target,
+) -> None:
+    both = {"papers_rate": True, "papers_leaks": True}
+    rates, new = ["related rate_internal", "related rate_external"], ["related new_internal", "related new_external"]
+    leaking = [feature for feature in preset("everything", target, **both) if feature.leaks]
+    assert names(tuple(leaking)) == rates + new
+    assert set(preset("everything", target, **both)) - set(leaking) == set(everything()) - set(related_rates())
+    leaking = [feature for feature in preset("lbla", target, **both) if feature.leaks]
+    own = [] if target.kind == "rate" else [f"related new_{target.links}"]
+    assert names(tuple(leaking)) == rates + own, "of the rate LBLA knows the related pages' rates only"
+    words = [feature.words for feature in preset("everything", target, **both)]
+    assert len(set(words)) == len(words)
 
 
 def test_what_happens_in_the_predicted_round_leaks_and_nothing_else() -> None:

@@ -86,6 +86,16 @@ def test_the_papers_rates_of_related_pages_equal_the_loop(holey: FeatureInputs, 
     same(holey, preset("lbla", LinkChangeRate("all"), 4, papers_rate=True), of_round, expected)
 
 
+@pytest.mark.parametrize("of_round", [2, 5, ROUNDS - 1, ROUNDS])
+def test_the_leaks_of_the_authors_program_equal_the_loop(holey: FeatureInputs, of_round: int) -> None:
+    both = {"papers_rate": True, "papers_leaks": True}
+    expected = slow_features(holey, of_round, 4, **both)
+    for columns in (everything(4, **both), preset("lbla", NewLinkCount("external"), 4, **both)):
+        same(holey, columns, of_round, expected)
+    known = ~np.isnan(holey.matrix((Feature("new_internal", around="related"),), of_round)).all()
+    assert known == (of_round < ROUNDS), "nothing of the future is known, or the test would be empty"
+
+
 def test_pages_that_were_never_seen_and_sites_of_one_page_equal_the_loop() -> None:
     known = made_up(9, 5, k=3, missing=0.85, seed=3)
     assert np.isnat(known.panel.at).all(axis=1).any()

@@ -5,6 +5,7 @@ from recrawl.insight.features.assemble import known_before
 from recrawl.insight.features.matrix import FeatureInputs
 from recrawl.insight.features.operators import Feature, Features, mean_past, now, of_site, past, related
 from recrawl.insight.features.sets import (
+    all_but_own_past,
     default,
     dynamic_network,
     dynamic_page,
@@ -23,6 +24,7 @@ __all__ = [
     "Feature",
     "FeatureInputs",
     "Features",
+    "all_but_own_past",
     "default",
     "dynamic_network",
     "dynamic_page",

@@ -29,6 +29,7 @@ def known_before(
     k: int = 30,
     method: str = "auto",
     transformer: Any = None,
+    idf: str = "log",
     trusted: Sequence[str] | None = None,
     on_step: Callable[[str], None] = lambda what: None,
 ) -> FeatureInputs:
@@ -48,7 +49,7 @@ def known_before(
         from recrawl.insight.related import related_pages  # takes a second to load, with faiss and scikit-learn
         from recrawl.insight.vectors import page_vectors, reduced
 
-        vectors = page_vectors(history, panel, of_round - 1, transformer=transformer)
+        vectors = page_vectors(history, panel, of_round - 1, transformer=transformer, idf=idf)
         if needs_related:
             on_step(f"the {k} most related pages of each")
             neighbours = related_pages(vectors.values, k, method)

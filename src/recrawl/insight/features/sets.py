@@ -32,12 +32,15 @@ def vector() -> Features:
 
 
 def static_network(*, page_rank: bool = False) -> Features:
-    """SN: inlinks, TrustRank, and the mean of SP over the related pages.
+    """SN: inlinks, TrustRank, and the mean of SP and of these over the related pages.
 
-    The papers drop PageRank from the models because of its correlation with TrustRank (section 6.1); `page_rank` keeps it.
+    The papers write "the static features of related pages" and then name SP only; the columns of the authors' program also have
+    the related pages' inlinks and TrustRank. The papers drop PageRank from the models because of its correlation with TrustRank
+    (section 6.1); `page_rank` keeps it.
     """
     ranks = ("pagerank", "trustrank") if page_rank else ("trustrank",)
-    return now("n_inlinks_internal", "n_inlinks_external", *ranks) + related(static_page())
+    place = now("n_inlinks_internal", "n_inlinks_external", *ranks)
+    return place + related(static_page() + place)
 
 
 def dynamic_page(history: int) -> Features:
@@ -49,15 +52,18 @@ def dynamic_page(history: int) -> Features:
     return past(now(*SIZES, *OUTLINKS, *NEW), lags) + mean_past(now(*NEW), history)
 
 
-def dynamic_network(history: int, *, papers_rate: bool = False) -> Features:
+def dynamic_network(history: int, *, papers_rate: bool = False, papers_leaks: bool = False) -> Features:
     """DN: past inlinks and TrustRank, and of the related pages the link change rates and their past new links.
 
     `papers_rate`: the rates include the round that is predicted, as in the papers ("a realistic assumption that we know the link
-    change rate of related pages"); else they end before it, and nothing leaks.
+    change rate of related pages"); else they end before it, and nothing leaks. `papers_leaks`: the new links of related pages in
+    the predicted round are a feature as well, as in the authors' program, though not in their text.
     """
     lags = range(1, history + 1)
     lagged = past(now("n_inlinks_internal", "n_inlinks_external", "trustrank"), lags)
-    return lagged + related_rates(papers_rate) + related(past(now(*NEW), lags) + mean_past(now(*NEW), history))
+    leaked = related(now(*NEW)) if papers_leaks else ()
+    back = past(now(*NEW), lags) + mean_past(now(*NEW), history)
+    return lagged + related_rates(papers_rate) + leaked + related(back)
 
 
 def related_rates(papers_rate: bool = False) -> Features:
@@ -65,7 +71,9 @@ def related_rates(papers_rate: bool = False) -> Features:
     return related(now(*RATES) if papers_rate else past(now(*RATES), [1]))
 
 
-def look_back_look_around(target: Target, history: int = MAX_HISTORY, *, papers_rate: bool = False) -> Features:
+def look_back_look_around(
+    target: Target, history: int = MAX_HISTORY, *, papers_rate: bool = False, papers_leaks: bool = False
+) -> Features:
     """LBLA: only the past of the target itself, on this page and on its related pages.
 
     For the link change rate only the related pages' rates: the page's own past would be the answer. The paper prints no list; this
@@ -77,7 +85,8 @@ def look_back_look_around(target: Target, history: int = MAX_HISTORY, *, papers_
         return related_rates(papers_rate)
     own = now(f"new_{target.links}")
     back = past(own, range(1, history + 1)) + mean_past(own, history)
-    return back + related(back) + related_rates(papers_rate)
+    leaked = related(own) if papers_leaks else ()
+    return back + related(back) + related_rates(papers_rate) + leaked
 
 
 def summaries(target: Target) -> Features:
@@ -92,20 +101,25 @@ def summaries(target: Target) -> Features:
     return own + related(whole) + of_site(whole)
 
 
-def everything(history: int = MAX_HISTORY, *, papers_rate: bool = False) -> Features:
+def everything(history: int = MAX_HISTORY, **leaks: bool) -> Features:
     """All features of the papers with a history size; without history SP and SN, as in their Fig. 12."""
     static = static_page() + static_network()
-    return static + dynamic_page(history) + dynamic_network(history, papers_rate=papers_rate) if history else static
+    return static + dynamic_page(history) + dynamic_network(history, **leaks) if history else static
 
 
-def preset(name: str, target: Target, history: int = MAX_HISTORY, *, papers_rate: bool = False) -> Features:
-    """A feature set by its name on the command line."""
+def all_but_own_past(history: int = MAX_HISTORY, **leaks: bool) -> Features:
+    """All features but DP, for the link change rate, which the page's own past would give away (section 7)."""
+    return static_page() + static_network() + dynamic_network(history, **leaks)
+
+
+def preset(name: str, target: Target, history: int = MAX_HISTORY, **leaks: bool) -> Features:
+    """A feature set by its name on the command line; `leaks` as in `dynamic_network`."""
     if name in ("look-back-look-around", "lbla"):
-        return look_back_look_around(target, history, papers_rate=papers_rate)
+        return look_back_look_around(target, history, **leaks)
     if name == "summaries":
         return summaries(target)
     if name == "everything":
-        return everything(history, papers_rate=papers_rate)
+        return everything(history, **leaks)
     if name == "static":
         return everything(0)
     if name == "default":

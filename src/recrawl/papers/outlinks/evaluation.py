@@ -14,6 +14,9 @@ import numpy as np
 from recrawl.core.words import count
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
+from recrawl.insight.choices import LinkKind
+from recrawl.insight.inlinks import with_new_inlinks
+from recrawl.insight.targets import HasNewLinks
 from recrawl.papers.outlinks import ladders, maps, rankings
 from recrawl.papers.outlinks.evidence import Evidence, gather_evidence
 from recrawl.papers.outlinks.ladders import Row
@@ -34,6 +37,7 @@ class OutlinkEvaluation:
     related: str  # how the related pages were found
     recall: float | None = None  # of the search for related pages
     notes: tuple[str, ...] = ()  # what could not be done, and why
+    imbalance: dict[str, float | None] = field(default_factory=dict)  # kind of links → see `imbalance_ratio`
     rows: dict[str, list[Row]] = field(default_factory=dict)
 
     def about(self) -> Row:
@@ -43,6 +47,8 @@ class OutlinkEvaluation:
             "rounds": self.n_rounds,
             "predicted": self.predicted,
             "split": self.settings.split,
+            "target": self.settings.target,
+            "imbalance": self.imbalance,
             "related": self.related,
             "recall": self.recall,
             "notes": list(self.notes),
@@ -81,6 +87,8 @@ def evaluate(
         )
     if n_pages < 8:
         raise NotEnoughData(f"{count(n_pages, 'page')} in the panel: too few to learn from some and test on others")
+    if settings.target == "inlinks":
+        panel = with_new_inlinks(panel)
     evidence = gather_evidence(history, panel, settings, on_step, **sources)
     evaluation = OutlinkEvaluation(
         settings=settings,
@@ -90,6 +98,7 @@ def evaluate(
         related=evidence.related,
         recall=evidence.recall,
         notes=evidence.notes,
+        imbalance={links: imbalance_ratio(panel, links) for links in settings.links},
     )
     for part in settings.parts:
         evaluation.rows[part] = []
@@ -97,6 +106,13 @@ def evaluate(
             evaluation.rows[part].append(row)
             on_step(_step(part, row))
     return evaluation
+
+
+def imbalance_ratio(panel: Panel, links: LinkKind) -> float | None:
+    """Pages without new links for every page with some, in the predicted round (LBLA section 6.2: 2.57 and 12.15)."""
+    has_new = HasNewLinks(links).values(panel, panel.shape[1] - 1)
+    n_with = int(np.nansum(has_new))
+    return (int((~np.isnan(has_new)).sum()) - n_with) / n_with if n_with else None
 
 
 #: Part of the evaluation → how its rows are made.

@@ -75,18 +75,25 @@ def gather_evidence(
     unknown = graph.trusted_rows(panel, trusted)[1] if trusted else ()
     at_first = trusted if trusted and _any_seen(panel.window(0, 1), trusted) else None
     last = panel.shape[1] - 1
+    sources |= {"idf": settings.idf}
     before = known_before(history, panel, last, _needed(settings), on_step=on_step, trusted=trusted, **sources)
     first = known_before(history, panel, 1, _needed_first(settings), on_step=on_step, trusted=at_first, **sources)
-    notes = tuple(_notes(unknown, bool(trusted) and at_first is None))
+    notes = tuple(_notes(unknown, bool(trusted) and at_first is None, settings.idf != "log" and _has_vectors(history, panel)))
     if trusted and panel.given is not None and panel.given.has("trustrank"):
         notes += ("--trusted has no effect where TrustRank came with the data",)
     return Evidence(first, before, notes)
 
 
+def _has_vectors(history: History, panel: Panel) -> bool:
+    from recrawl.insight.vectors import given_vectors, texts_up_to  # loads scikit-learn
+
+    return given_vectors(history, texts_up_to(panel, panel.shape[1] - 2)) is not None
+
+
 def _needed(settings: OutlinkSettings) -> Features:
     features: set[Feature] = set()
     if {"history", "importance"} & set(settings.parts):
-        features |= set(everything(settings.history, papers_rate=settings.papers_rate))
+        features |= set(everything(settings.history, **settings.leaks))
     if "correlation" in settings.parts:
         features |= set(static_page() + static_network(page_rank=True))
     if {"rankings", "counts"} & set(settings.parts):
@@ -95,7 +102,7 @@ def _needed(settings: OutlinkSettings) -> Features:
 
 
 def _needed_first(settings: OutlinkSettings) -> Features:
-    sets = {"features": "SPsem+SN", "importance": "SP+SN", "maps": "SP"}
+    sets = {"features": "SPsem+SN", "importance": "SPsem+SN", "maps": "SP"}
     return tuple({feature for part, name in sets.items() if part in settings.parts for feature in FEATURE_SETS[name]})
 
 
@@ -106,8 +113,10 @@ def _any_seen(panel: Panel, trusted: Sequence[str]) -> bool:
         return False
 
 
-def _notes(unknown: Sequence[str], none_at_first: bool) -> Iterator[str]:
+def _notes(unknown: Sequence[str], none_at_first: bool, idf_unused: bool) -> Iterator[str]:
     for entry in unknown:
         yield f"--trusted {entry!r}: no such page or host is among those evaluated"
+    if idf_unused:
+        yield "--idf has no effect: the semantic vectors came with the data"
     if none_at_first:
         yield "no trusted page was seen in the first round; its features use the home pages as trusted instead"

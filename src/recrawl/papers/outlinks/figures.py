@@ -111,11 +111,11 @@ def _history_title(links: str, steps: Sequence[Row]) -> str:
     return f"{kind(links)}: F1 goes from {ends[0]:.2f} without history to {ends[1]:.2f} with {rounds}"
 
 
-def importance_figure(target: str, links: str, rows: Sequence[Row], *, grouped: bool) -> Figure:
+def importance_figure(target: str, links: str, features: str, rows: Sequence[Row], *, grouped: bool) -> Figure:
     """How much a score drops when features are shuffled, one box for each, the most important on top (LBLA Figs. 11, 13)."""
     what = "correlated features, shuffled together" if grouped else "single features"
     score = SCORE_OF.get(target, "the score")
-    title = f"{TARGETS.get(target, target).capitalize()}, {links} links: {what}, by the drop of {score}"
+    title = f"{TARGETS.get(target, target).capitalize()}, {links} links, {features}: {what}, by the drop of {score}"
     height = 120 + 38 * len(rows)
     figure = blank_figure(title, "drop", "", height)
     for i, row in enumerate(rows):

@@ -11,7 +11,7 @@ from recrawl.insight.features import FeatureInputs, Features, everything, static
 from recrawl.insight.targets import HasNewLinks, LinkChangeRate, Target
 from recrawl.models import metrics
 from recrawl.models.learners import Learner, baseline_features, named
-from recrawl.papers.outlinks.protocol import ModelPredictions, PredictionTask, by_pages, by_time, fit_predict, tuned
+from recrawl.papers.outlinks.protocol import ModelPredictions, PredictionTask, by_pages, by_time, learn, tuned
 from recrawl.papers.outlinks.settings import OutlinkSettings
 
 Row = dict[str, Any]
@@ -48,7 +48,7 @@ def history_ladder(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[
         target = HasNewLinks(links)
         for seed in settings.seeds:
             for history in settings.histories(known.panel.shape[1]):
-                features = everything(history, papers_rate=settings.papers_rate)
+                features = everything(history, **settings.leaks)
                 task = settings_task(known, target, features, settings, seed)
                 row = scored(
                     task, named(settings.presence_learner), settings, seed=seed, features="all", history=history
@@ -81,7 +81,12 @@ def learnt(
     task: PredictionTask, learner: Learner, settings: OutlinkSettings, seed: int, history: int
 ) -> ModelPredictions:
     """The predictions of the learner, tuned and trained."""
-    return fit_predict(tuned(learner, task, settings, history=history, seed=seed), task)
+    return learn(tuned(learner, task, settings, history=history, seed=seed), task)
+
+
+def given_settings(predictions: ModelPredictions) -> Row:
+    """The settings of a model as part of a row, and whether cross-validation chose them."""
+    return {"settings": predictions.settings, "tuned": predictions.is_tuned}
 
 
 def scored(
@@ -98,6 +103,7 @@ def scored(
         "seed": seed,
         "n_train": len(task.y_train),
         "n_test": len(task.y_test),
+        **given_settings(predictions),
         **scores(task.target.kind, task.y_test, predictions),
     }
 

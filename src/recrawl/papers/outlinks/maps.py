@@ -23,6 +23,7 @@ from recrawl.papers.outlinks.protocol import PredictionTask, by_pages, positive_
 from recrawl.papers.outlinks.settings import OutlinkSettings
 
 MAX_PAGES = 50_000  #: rows that a correlation or an importance is measured on, at most
+WHOLE_VECTOR = "semantic vector as a whole"  #: the name of its columns together
 GRID = 24  #: cells of a regression map in each direction
 PAIRS = ("content_bytes", "text_bytes", "n_internal", "text_quality")  #: the four in Fig. 13 of the preprint
 
@@ -45,16 +46,17 @@ def _some(x: Floats32) -> Floats32:
 def importances(first: FeatureInputs, known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:
     """Permutation importance on unseen pages, of single features and of groups that correlate (Figs. 11 and 13).
 
-    For the link change rate from what the first round shows, as in `ladders.feature_ladder`.
+    For the link change rate from what the first round shows, as in `ladders.feature_ladder`, without and with the semantic vector.
     """
     for links in settings.links:
         seed = settings.seeds[0]
         rate = LinkChangeRate(links)
-        task = by_pages(first, rate, FEATURE_SETS["SP+SN"], seed, features_of=1)
-        model = learnt(task, named("hist-gradient-boosting"), settings, seed, 0).model
-        yield from _importance(task, model.predict, _r2, "SP+SN", seed)
+        for name in ("SP+SN", "SPsem+SN"):
+            task = by_pages(first, rate, FEATURE_SETS[name], seed, features_of=1)
+            model = learnt(task, named("hist-gradient-boosting"), settings, seed, 0).model
+            yield from _importance(task, model.predict, _r2, name, seed)
         presence = HasNewLinks(links)
-        features = everything(settings.history, papers_rate=settings.papers_rate)
+        features = everything(settings.history, **settings.leaks)
         task = settings_task(known, presence, features, settings, seed)
         model = learnt(task, named(settings.presence_learner), settings, seed, settings.history).model
         name = f"all, history {settings.history}"
@@ -81,11 +83,7 @@ def _importance(
     seed: int,
 ) -> Iterator[Row]:
     x, truth = task.x_test, task.y_test
-    names = [feature.words for feature in task.features]
-    alone = {name: [i] for i, name in enumerate(names)}
-    for grouped, groups in ((False, alone), (True, correlated_groups(x, names))):
-        if grouped and len(groups) == len(names):
-            continue  # no features correlate
+    for grouped, groups in _shuffled_groups(task):
         for importance in permutation_importance(predict, x, truth, score, groups, seed=seed, max_rows=20_000):
             yield {
                 "target": task.target.name,
@@ -97,6 +95,18 @@ def _importance(
                 "spread": importance.spread,
                 "drops": list(importance.drops),
             }
+
+
+def _shuffled_groups(task: PredictionTask) -> Iterator[tuple[bool, dict[str, list[int]]]]:
+    """The columns that are shuffled: each alone; then those that correlate, and the semantic vector, together."""
+    names = [feature.words for feature in task.features]
+    yield False, {name: [i] for i, name in enumerate(names)}
+    together = correlated_groups(task.x_test, names)
+    vector = [i for i, feature in enumerate(task.features) if feature.quantity == "vector"]
+    if vector:
+        together |= {WHOLE_VECTOR: vector}
+    if len(together) != len(names):  # else no features correlate
+        yield True, together
 
 
 def regression_maps(first: FeatureInputs, settings: OutlinkSettings) -> Iterator[Row]:

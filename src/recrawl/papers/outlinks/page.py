@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recrawl.core.words import percent
 from recrawl.papers.outlinks import figures, map_figures, tables
+from recrawl.papers.outlinks.chosen import history_settings_table, settings_table
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.tables import best
@@ -88,7 +89,11 @@ def _worth_of_history(evaluation: OutlinkEvaluation) -> Iterator[str]:
 
 def _strongest_feature(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts: dict[str, list[str]] = {}
-    for (target, links), (single, groups) in tables.importance_rows(evaluation).items():
+    told = set()
+    for (target, links, _), (single, groups) in tables.importance_rows(evaluation).items():
+        if (target, links) in told:
+            continue  # by the first feature set; the tables have the others
+        told.add((target, links))
         top, together = (single[0], "") if single else (groups[0], " shuffled together")
         score = tables.SCORE_OF.get(target, "score")
         feature = f"“{top['name']}”{together} ({links} links: {top['importance']:.3f} of {score})"
@@ -150,6 +155,11 @@ def _best_counts(evaluation: OutlinkEvaluation) -> Iterator[str]:
 
 
 def _rates_used(evaluation: OutlinkEvaluation) -> str:
+    if evaluation.settings.papers_leaks:
+        return (
+            "The link change rates of related pages include the predicted round, and so do their new links, as in the authors' "
+            "program: the future leaks into the features, and scores are better than a crawler can expect."
+        )
     if evaluation.settings.papers_rate:
         return (
             "The link change rates of related pages include the predicted round, as in the papers: the future leaks into the "
@@ -174,7 +184,8 @@ def _missing(part: str) -> Callable[[OutlinkEvaluation], str]:
 def _importance_text(evaluation: OutlinkEvaluation) -> str:
     text = (
         "How much worse a model gets when a feature is shuffled among pages it has not learnt from, one dot for each "
-        "shuffle, as in LBLA Figs. 11 and 13.\n\n"
+        "shuffle, as in LBLA Figs. 11 and 13; for the link change rate without (SP+SN) and with the semantic vector (SPsem+SN), "
+        "which the papers describe in words only.\n\n"
         "Of two features with the same information, a model needs only one, so alone neither looks important: correlated "
         "features are therefore also shuffled together. Features that change nothing are left out."
     )
@@ -203,7 +214,7 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
         figures=lambda evaluation: [
             figures.feature_figure(evaluation, links) for links in tables.kinds(evaluation, "features")
         ],
-        tables=lambda evaluation: [tables.feature_table(evaluation)],
+        tables=lambda evaluation: [tables.feature_table(evaluation), settings_table(evaluation, "features")],
         missing=_missing("features"),
     ),
     ReportPart(
@@ -216,7 +227,7 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
         figures=lambda evaluation: [
             figures.history_figure(evaluation, links) for links in tables.kinds(evaluation, "history")
         ],
-        tables=lambda evaluation: [tables.history_table(evaluation)],
+        tables=lambda evaluation: [tables.history_table(evaluation), history_settings_table(evaluation)],
         missing=_missing("history"),
     ),
     ReportPart(
@@ -224,8 +235,8 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
         name="importance",
         text=_importance_text,
         figures=lambda evaluation: [
-            figures.importance_figure(target, links, rows, grouped=grouped)
-            for (target, links), both in tables.importance_rows(evaluation).items()
+            figures.importance_figure(target, links, features, rows, grouped=grouped)
+            for (target, links, features), both in tables.importance_rows(evaluation).items()
             for grouped, rows in zip((False, True), both, strict=True)
             if rows
         ],
@@ -270,7 +281,10 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
             "the presence and the number of new links are these predictions."
         ),
         figures=_ranking_figures,
-        tables=lambda evaluation: [tables.ranking_table(evaluation, tables.kinds(evaluation, "rankings"))],
+        tables=lambda evaluation: [
+            tables.ranking_table(evaluation, tables.kinds(evaluation, "rankings")),
+            settings_table(evaluation, "rankings"),
+        ],
         missing=_missing("rankings"),
     ),
     ReportPart(
@@ -284,7 +298,7 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
         figures=lambda evaluation: [
             figures.calibration_figure(evaluation, links) for links in tables.kinds(evaluation, "counts")
         ],
-        tables=lambda evaluation: [tables.count_table(evaluation)],
+        tables=lambda evaluation: [tables.count_table(evaluation), settings_table(evaluation, "counts")],
         missing=_missing("counts"),
     ),
 )

@@ -6,7 +6,7 @@ rounds up to now, predict the next one, for every page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,16 @@ def by_time(known: FeatureInputs, target: Target, features: Features, seed: int 
 SCORING = {"rate": "r2", "number": "r2", "presence": "balanced_accuracy"}
 
 
-def tuned(learner: Learner, task: PredictionTask, settings: OutlinkSettings, *, history: int, seed: int) -> Any:
+@dataclass(frozen=True)
+class TunedModel:
+    """An unfitted model with its settings."""
+
+    model: Any
+    settings: dict[str, Any] = field(default_factory=dict)  # those of the learner's grid, as the learner spells them
+    is_searched: bool = False  # chosen by cross-validation; else the papers', or the learner's own
+
+
+def tuned(learner: Learner, task: PredictionTask, settings: OutlinkSettings, *, history: int, seed: int) -> TunedModel:
     """The learner for a task with the papers' tuned settings (`quick`), or with those that cross-validation chooses."""
     kind = task.target.kind
     estimator = settings.with_trees(
@@ -141,10 +150,14 @@ def tuned(learner: Learner, task: PredictionTask, settings: OutlinkSettings, *, 
     few = len(task.y_tune) < 2 * settings.folds or (
         kind == "presence" and min(np.bincount(task.y_tune.astype(int), minlength=2)) < settings.folds
     )
-    if settings.quick or not grid or few:
-        return estimator
-    chosen = best_settings(estimator, grid, task.x_tune, task.y_tune, SCORING[kind], settings.folds, settings.n_jobs)
-    return estimator.set_params(**chosen)
+    is_searched = not (settings.quick or not grid or few)
+    if is_searched:
+        chosen = best_settings(
+            estimator, grid, task.x_tune, task.y_tune, SCORING[kind], settings.folds, settings.n_jobs
+        )
+        estimator = estimator.set_params(**chosen)
+    used = estimator.get_params()
+    return TunedModel(estimator, {name.split("__")[-1]: used[name] for name in grid}, is_searched)
 
 
 @dataclass(frozen=True)
@@ -155,6 +168,13 @@ class ModelPredictions:
     probability: Floats32 | None  # of at least one new link, where the model gives one
     distribution: Any  # of the number, where the model gives one
     model: Any
+    settings: dict[str, Any] = field(default_factory=dict)  # as in `TunedModel`
+    is_tuned: bool = False
+
+
+def learn(tuned: TunedModel, task: PredictionTask) -> ModelPredictions:
+    """As `fit_predict`; the predictions know the settings of the model."""
+    return replace(fit_predict(tuned.model, task), settings=tuned.settings, is_tuned=tuned.is_searched)
 
 
 def fit_predict(model: Any, task: PredictionTask) -> ModelPredictions:

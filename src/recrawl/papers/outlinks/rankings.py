@@ -8,25 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.core.arrays import Flags, Floats32, Ints
+from recrawl.core.arrays import Flags, Floats32
 from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import (
     Feature,
     FeatureInputs,
     Features,
+    all_but_own_past,
     default,
     everything,
     look_back_look_around,
-    static_network,
-    static_page,
 )
-from recrawl.insight.features.sets import related_rates
 from recrawl.insight.targets import HasNewLinks, LinkChangeRate, NewLinkCount, Target
 from recrawl.models import metrics
 from recrawl.models.around import around
 from recrawl.models.estimates import estimate
 from recrawl.models.learners import LEARNERS, baseline_features, named
-from recrawl.papers.outlinks.ladders import Row, learnt, scores, settings_task, split_of
+from recrawl.papers.outlinks.ladders import Row, given_settings, learnt, scores, settings_task, split_of
 from recrawl.papers.outlinks.protocol import ModelPredictions, PredictionTask
 from recrawl.papers.outlinks.settings import OutlinkSettings
 
@@ -73,14 +71,14 @@ def features_of(ranking: PageRanking, links: LinkKind, settings: OutlinkSettings
     """The columns of a ranking; without the page's own past for the link change rate, which it would give away."""
     target = ranking.target(links)
     if ranking.features == "lbla":
-        return look_back_look_around(target, settings.history, papers_rate=settings.papers_rate)
+        return look_back_look_around(target, settings.history, **settings.leaks)
     if ranking.features == "default":
         return default(target, settings.history)
     if ranking.features == "baseline":
         return baseline_features(named(ranking.learner), links)
     if ranking.target is LinkChangeRate:
-        return static_page() + static_network() + related_rates(settings.papers_rate)
-    return everything(settings.history, papers_rate=settings.papers_rate)
+        return all_but_own_past(settings.history, **settings.leaks)
+    return everything(settings.history, **settings.leaks)
 
 
 def all_features(settings: OutlinkSettings) -> Features:
@@ -98,7 +96,8 @@ def rank(
     last = known.panel.shape[1] - 1
     for links in settings.links:
         for seed in settings.seeds:
-            for ranking, pages, value in _ranked(known, settings, rankings, links, seed):
+            for ranking, task, predictions in _ranked(known, settings, rankings, links, seed):
+                pages, value = task.test_pages, _value(known, ranking, task, predictions)
                 for truth in TRUTHS:
                     true = truth(links).values(known.panel, last)[pages]
                     usable = ~np.isnan(true)
@@ -115,6 +114,7 @@ def rank(
                         "spearman_whole": metrics.spearman(true[usable], _as_papers(ranking, value)[usable]),
                         "area": curve.area,
                         "curve": [round(float(p), 4) for p in curve.precision],
+                        **given_settings(predictions),
                     }
 
 
@@ -125,15 +125,14 @@ def _as_papers(ranking: PageRanking, value: Floats32) -> Floats32:
 
 def _ranked(
     known: FeatureInputs, settings: OutlinkSettings, rankings: tuple[PageRanking, ...], links: LinkKind, seed: int
-) -> Iterator[tuple[PageRanking, Ints, Floats32]]:
+) -> Iterator[tuple[PageRanking, PredictionTask, ModelPredictions]]:
     trained: dict[tuple[Any, ...], tuple[PredictionTask, ModelPredictions]] = {}
     for ranking in rankings:
         key = (ranking.target, ranking.learner, ranking.features)
         if key not in trained:
             task = settings_task(known, ranking.target(links), features_of(ranking, links, settings), settings, seed)
             trained[key] = task, learnt(task, named(ranking.learner), settings, seed, settings.history)
-        task, predictions = trained[key]
-        yield ranking, task.test_pages, _value(known, ranking, task, predictions)
+        yield ranking, *trained[key]
 
 
 def _value(known: FeatureInputs, ranking: PageRanking, task: PredictionTask, predictions: ModelPredictions) -> Floats32:
@@ -181,6 +180,7 @@ def count_models(known: FeatureInputs, settings: OutlinkSettings) -> Iterator[Ro
                     "split": settings.split,
                     "seed": seed,
                     "n_test": len(task.y_test),
+                    **given_settings(predictions),
                     **scores("number", task.y_test, predictions),
                     "covered_80": _covered(predictions.distribution, task.y_test),
                     "calibration": [(b.predicted, b.observed, b.count) for b in bins],

@@ -10,6 +10,7 @@ from recrawl.insight.features import MAX_HISTORY
 
 PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts")
 SPLITS = ("pages", "time")
+TARGETS = ("outlinks", "inlinks")
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,20 @@ class OutlinkSettings:
     quick: bool = False  # the papers' tuned settings instead of cross-validation
     folds: int = 5  # of the cross-validation; as in the authors' program, the papers do not say
     papers_rate: bool = False  # rates of related pages that include the predicted round, as in the papers
+    papers_leaks: bool = (
+        False  # these, and the related pages' new links of the predicted round, as in the authors' program
+    )
     history: int = MAX_HISTORY
     trees: int | None = None  # greatest number of trees or iterations, for a quick look
     presence_learner: str = "extra-trees"
+    target: str = "outlinks"  # whose new links are predicted: those on a page, or those that lead to it
+    idf: str = "log"  # of the semantic vectors, see `insight.vectors.Lsa`
     n_jobs: int = 2  # cores
+
+    @property
+    def leaks(self) -> dict[str, bool]:
+        """What features may know of the predicted round, as the feature sets take it."""
+        return {"papers_rate": self.papers_rate or self.papers_leaks, "papers_leaks": self.papers_leaks}
 
     def histories(self, n_rounds: int) -> range:
         """The history sizes to try: up to the number of rounds before the first one that is learnt from."""

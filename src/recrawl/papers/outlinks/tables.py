@@ -10,6 +10,7 @@ from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.rankings import RANKINGS
 from recrawl.report.tables import Cell, Choose, Table, is_known, with_best
+from recrawl.report.words import joined
 
 TOP = 10  #: features and pairs that are shown
 NEGLIGIBLE = 5e-5  #: a drop that reads as 0
@@ -48,7 +49,8 @@ def scope(evaluation: OutlinkEvaluation) -> str:
         if evaluation.settings.split == "time"
         else "models learn from three quarters of the pages and are tested on the others"
     )
-    return (
+    inlinks = "New links are new inlinks: links to a page that appear on other pages. "
+    return (inlinks if evaluation.settings.target == "inlinks" else "") + (
         f"{count(evaluation.n_pages, 'page')} in {count(evaluation.n_rounds, 'round')}; predicted is the round that ends at "
         f"{evaluation.predicted.replace('T', ' ')} UTC, and {split}. Related pages: {evaluation.related}."
     )
@@ -87,12 +89,12 @@ def count_rows(evaluation: OutlinkEvaluation) -> list[Row]:
     return evaluation.mean("counts", ("links", "learner"), scores)
 
 
-def importance_rows(evaluation: OutlinkEvaluation) -> dict[tuple[str, str], tuple[list[Row], list[Row]]]:
-    """(target, links) → the most important features, and the most important groups; none that changes nothing."""
-    by_target: dict[tuple[str, str], tuple[list[Row], list[Row]]] = {}
+def importance_rows(evaluation: OutlinkEvaluation) -> dict[tuple[str, str, str], tuple[list[Row], list[Row]]]:
+    """(target, links, feature set) → the most important features, and the most important groups; none that changes nothing."""
+    by_target: dict[tuple[str, str, str], tuple[list[Row], list[Row]]] = {}
     for row in evaluation.rows.get("importance", []):
         if is_known(row["importance"]) and row["importance"] > NEGLIGIBLE:
-            single, groups = by_target.setdefault((row["target"], row["links"]), ([], []))
+            single, groups = by_target.setdefault((row["target"], row["links"], row["features"]), ([], []))
             (groups if row["grouped"] else single).append(row)
     return {key: (_most(single), _most(groups)) for key, (single, groups) in by_target.items()}
 
@@ -131,7 +133,14 @@ def history_table(evaluation: OutlinkEvaluation) -> Table:
     ]
     table = Table(header, rows, dict.fromkeys(header[3:], ".3f"))
     best = dict.fromkeys(_CLASSIFIED.values(), max)
-    return replace(_best_by_block(table, best), note=how_tested(evaluation, "history"))
+    note = " ".join(filter(None, (how_tested(evaluation, "history"), imbalance_note(evaluation))))
+    return replace(_best_by_block(table, best), note=note)
+
+
+def imbalance_note(evaluation: OutlinkEvaluation) -> str:
+    """The imbalance ratios of the predicted round."""
+    known = [f"{ratio:.2f} ({links})" for links, ratio in evaluation.imbalance.items() if ratio is not None]
+    return f"Pages without new links for every page with some: {joined(known)}." if known else ""
 
 
 def _past(row: Row) -> str:
@@ -143,18 +152,18 @@ def _past(row: Row) -> str:
 def importance_tables(evaluation: OutlinkEvaluation) -> list[Table]:
     """For each target and kind of links, the most important features and groups of features that correlate."""
     return [
-        _importance_table(target, links, single, groups)
-        for (target, links), (single, groups) in importance_rows(evaluation).items()
+        _importance_table(target, links, features, single, groups)
+        for (target, links, features), (single, groups) in importance_rows(evaluation).items()
     ]
 
 
-def _importance_table(target: str, links: str, single: Sequence[Row], groups: Sequence[Row]) -> Table:
+def _importance_table(target: str, links: str, features: str, single: Sequence[Row], groups: Sequence[Row]) -> Table:
     rows: list[list[Cell]] = [
         [how, row["name"], row["importance"], row["spread"]]
-        for how, features in (("alone", single), ("together", groups))
-        for row in features
+        for how, of_kind in (("alone", single), ("together", groups))
+        for row in of_kind
     ]
-    title = f"Most important features for the {TARGETS.get(target, target)} ({links} links)"
+    title = f"Most important features for the {TARGETS.get(target, target)} ({links} links; {features})"
     note = (
         f"Drop: {SCORE_OF.get(target, 'score')} lost when the feature is shuffled among unseen pages, alone or "
         "together with those that it correlates with."

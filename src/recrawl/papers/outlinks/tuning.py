@@ -24,12 +24,14 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 
 from recrawl.core.arrays import Floats32
+from recrawl.models.boosting import LightClassifier, LightRegressor
 from recrawl.papers.outlinks.settings import is_size
 
 Grid = dict[str, list[Any]]
 
 _BOOSTED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 _FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor)
+_LIGHT = (LightClassifier, LightRegressor)
 
 
 def best_settings(
@@ -68,7 +70,7 @@ def _scores(model: Any, x: Floats32, y: Floats32, *, scoring: str, sizes: list[i
 
 
 def _can_be_cut(estimator: Any) -> bool:
-    return isinstance(estimator.get_params().get("estimator", estimator), _BOOSTED + _FORESTS)
+    return isinstance(estimator.get_params().get("estimator", estimator), _BOOSTED + _FORESTS + _LIGHT)
 
 
 def first_trees(model: Any, n: int) -> Any:
@@ -78,6 +80,8 @@ def first_trees(model: Any, n: int) -> Any:
         cut._predictors = model._predictors[:n]
     elif isinstance(model, _FORESTS):
         cut.estimators_ = model.estimators_[:n]
+    elif isinstance(model, _LIGHT):
+        cut.n_used = n
     elif hasattr(model, "estimator_"):
         cut.estimator_ = first_trees(model.estimator_, n)
     return cut
