@@ -27,6 +27,10 @@ def make_panel(internal: object, external: object, urls: list[str] | None = None
         n_new_internal=new_internal,
         n_new_external=new_external,
         content_changed=np.zeros((n_pages, n_rounds), dtype=np.float32),
+        base={
+            "n_internal": np.full((n_pages, n_rounds), 29, dtype=np.float32),
+            "n_external": np.full((n_pages, n_rounds), 5, dtype=np.float32),
+        },
     )
 
 

@@ -85,8 +85,8 @@ def test_zeros_are_discarded(heavy: np.ndarray, fits: TailFits) -> None:
 
 def test_a_geometric_sample_is_found_to_be_exponential_also_when_cut_off() -> None:
     sample = np.random.default_rng(1).geometric(0.4, 4000).astype(np.float64)
-    whole = tails._fit_part(sample[np.argsort(sample)], np.sort(sample), "whole", 1, None)
-    body = tails._fit_part(np.sort(sample), np.sort(sample), "body", 1, 5)
+    whole = tails._fit_part(sample[np.argsort(sample)], np.sort(sample), "whole", 1, None)[0]
+    body = tails._fit_part(np.sort(sample), np.sort(sample), "body", 1, 5)[0]
     for part in (whole, body):
         exponential = next(fit for fit in part.fits if fit.law == "exponential")
         assert exponential.parameters["lambda"] == pytest.approx(-math.log(0.6), rel=0.06)

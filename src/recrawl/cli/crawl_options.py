@@ -121,6 +121,13 @@ class FirstCrawlOptions:
             help="Start a first crawl of a new collection from this URL or file of URLs. Repeatable.",
         ),
     ] = None
+    home_pages: Annotated[
+        bool,
+        typer.Option(
+            "--home-pages",
+            help="First crawl: begin with the home pages of the sites in --seeds, which may then also be host names.",
+        ),
+    ] = False
     pages: Annotated[int, typer.Option("--pages", min=1, help="First crawl: maximum number of pages.")] = 1_000
     depth: Annotated[
         int | None, typer.Option("--depth", min=0, help="First crawl: maximum number of links away from the seeds.")
@@ -144,11 +151,15 @@ class FirstCrawlOptions:
     def frontier(self, per_host: int | None, at_once: int) -> Frontier | None:
         """The seeds in a frontier; None without any."""
         if not self.seeds:
+            if self.home_pages:
+                raise typer.BadParameter(
+                    "--home-pages needs --seeds: the sites whose home pages a first crawl begins with"
+                )
             return None
         from recrawl.crawl.frontier import BreadthFirst, ByRank, ByRelevance, Frontier, Limits
         from recrawl.web.urls import host, site
 
-        starts = _listed(self.seeds)
+        starts = home_pages(self.seeds) if self.home_pages else _listed(self.seeds)
         sites = None if self.anywhere else frozenset(site(host(url)) for url in starts)
         limits = Limits(self.pages, self.depth, per_host)
         frontier = Frontier(
@@ -169,8 +180,28 @@ class FirstCrawlOptions:
         return frontier
 
 
-def _listed(seeds: list[str]) -> list[str]:
-    """URLs, and those in files, one per line."""
+def home_pages(seeds: list[str]) -> list[str]:
+    """The home pages of the given URLs and hosts, and of those in files, each once.
+
+    The seeds of Dang et al. (2022), section 3, are URLs "truncated to the home page". A host without a scheme is asked by https.
+
+    >>> home_pages(["https://example.org/news/1", "https://example.org/about", "example.com"])
+    ['https://example.org/', 'https://example.com/']
+    """
+    from pathlib import Path
+
+    from recrawl.web.urls import origin
+
+    given = [text if _is_url(text) or Path(text).is_file() else f"https://{text}" for text in seeds]
+    return list(dict.fromkeys(f"{origin(url)}/" for url in _listed(given, hosts=True)))
+
+
+def _is_url(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+def _listed(seeds: list[str], *, hosts: bool = False) -> list[str]:
+    """URLs, and those in files, one per line; with `hosts` a line may also be a host name."""
     from pathlib import Path
 
     from recrawl.errors import BadUrl
@@ -178,10 +209,9 @@ def _listed(seeds: list[str]) -> list[str]:
 
     found = []
     for text in seeds:
-        is_url = text.startswith(("http://", "https://"))
         try:
-            lines = [text] if is_url else Path(text).read_text("utf-8").split()
-            found += [canonical(line) for line in lines]
+            lines = [text] if _is_url(text) else Path(text).read_text("utf-8").split()
+            found += [canonical(f"https://{line}" if hosts and not _is_url(line) else line) for line in lines]
         except (OSError, UnicodeDecodeError) as error:
             raise typer.BadParameter(f"{text!r} is neither a URL (http://…) nor a file of URLs: {error}") from None
         except BadUrl as error:

@@ -31,6 +31,7 @@ from recrawl.report.stats.newlinks import (
     RoundCount,
     new_links,
 )
+from recrawl.report.stats.outlinks import OutlinkShare, outlink_shares
 from recrawl.web.urls import top_level_domain
 from recrawl.world.panel import Panel
 from recrawl.world.rounds import last_in_round, rounds_of
@@ -57,6 +58,7 @@ class LinkStatistics:
 
     n_pages: int
     rounds: tuple[str, ...]  # the end of each round, UTC
+    outlink_shares: tuple[OutlinkShare, ...]
     round_counts: tuple[RoundCount, ...]
     change_rates: tuple[ChangeRate, ...]
     group_flows: tuple[GroupFlow, ...]
@@ -100,6 +102,7 @@ def analyse(
     statistics = LinkStatistics(
         n_pages=panel.page.size,
         rounds=_round_names(panel.rounds),
+        outlink_shares=tuple(outlink_shares(panel)),
         round_counts=tuple(newlinks.round_counts(panel)),
         change_rates=tuple(newlinks.change_rates(panel)),
         group_flows=tuple(flows),
@@ -167,6 +170,7 @@ def _notes(statistics: LinkStatistics) -> dict[str, str]:
     nothing_compared, nothing_new = _why_nothing_compared(statistics), "No page gained a link in any round."
     unvisited = "No page was visited twice, so there is no gap between visits."
     reasons = {
+        "outlink_shares": "No page was seen with its links.",
         "round_counts": nothing_compared,
         "change_rates": nothing_compared,
         "group_flows": nothing_compared or "Groups are compared between two rounds; new links are known in one only.",

@@ -38,6 +38,7 @@ class RoundCount:
     mean: float
     deviation: float  # standard deviation over these pages
     none_rate: float  # share of pages without any
+    imbalance: float | None  # pages without any for every page with some; None: no page has any
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,7 @@ def round_counts(panel: Panel) -> list[RoundCount]:
             mean=float(values.mean()),
             deviation=float(values.std()),
             none_rate=float((values == 0).mean()),
+            imbalance=float((values == 0).sum() / (values > 0).sum()) if values.any() else None,
         )
         for links, column, values in _known_values(panel, KINDS)
     ]

@@ -81,6 +81,15 @@ def _law_scope(statistics: LinkStatistics, fits: TailFits) -> str:
 #: The order of the papers.
 PARTS: tuple[ReportPart[LinkStatistics], ...] = (
     ReportPart(
+        title="Links on the pages",
+        text=lambda _: (
+            "All links that pages show, not only new ones. A link is external when it leaves the page's scheme and host; in "
+            "the papers' last crawl 14.7% of all links are."
+        ),
+        tables=lambda statistics: [tables.outlink_table(statistics)],
+        missing=_missing("outlink_shares"),
+    ),
+    ReportPart(
         title="New links per page",
         text=lambda _: (
             "New are links that were not on the page in the round before. A link is internal when it keeps the page's "
@@ -94,7 +103,9 @@ PARTS: tuple[ReportPart[LinkStatistics], ...] = (
     ReportPart(
         title="Share of pages without new links",
         text=lambda _: (
-            "A visit to these pages found nothing new: the higher the share, the more a good choice of pages saves."
+            "A visit to these pages found nothing new: the higher the share, the more a good choice of pages saves. The columns "
+            "“: 1” have the imbalance ratio: pages without new links for every page with some (in the papers' last week 2.57 "
+            "internal, 12.15 external)."
         ),
         figures=lambda statistics: [figures.none_figure(statistics)],
         tables=lambda statistics: [tables.none_table(statistics)],

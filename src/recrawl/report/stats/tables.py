@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recrawl.core.words import duration
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 ORDER: tuple[Links, ...] = ("all", "internal", "external")
 
 
+def outlink_table(statistics: LinkStatistics) -> Table:
+    """The outlinks that pages show, and the share of external ones, by round or longer periods (LBLA section 4)."""
+    values: dict[int, list[float | None]] = {
+        row.round: [row.n_pages, row.n_internal, row.n_external, row.external_rate] for row in statistics.outlink_shares
+    }
+    columns = ("internal links", "external links", "external share")
+    return _by_period(statistics, columns, values, {columns[0]: ",.0f", columns[1]: ",.0f", columns[2]: ".1%"})
+
+
 def mean_table(statistics: LinkStatistics) -> Table:
     """Mean and standard deviation of new links per page, by round or longer periods (LBLA Table 2)."""
     columns = [f"{links[:3]}. {name}" if links != "all" else name for links in ORDER for name in ("mean", "sd")]
@@ -27,13 +36,15 @@ def mean_table(statistics: LinkStatistics) -> Table:
 
 
 def none_table(statistics: LinkStatistics) -> Table:
-    """Share of pages without new links, by round or longer periods."""
-    known = {(row.round, row.links): [row.none_rate] for row in statistics.round_counts}
-    return _by_period(statistics, ORDER, _per_round(statistics, known, 1), dict.fromkeys(ORDER, ".1%"))
+    """Share of pages without new links, and how many there are for every page with some, by round or longer periods."""
+    known = {(row.round, row.links): [row.none_rate, row.imbalance] for row in statistics.round_counts}
+    columns = [name for links in ORDER for name in (links, f"{links[:3]}. : 1" if links != "all" else "all : 1")]
+    formats = {name: ".2f" if name.endswith(": 1") else ".1%" for name in columns}
+    return _by_period(statistics, columns, _per_round(statistics, known, 2), formats)
 
 
 def _per_round(
-    statistics: LinkStatistics, known: dict[tuple[int, Links], list[float]], n_cells: int
+    statistics: LinkStatistics, known: Mapping[tuple[int, Links], Sequence[float | None]], n_cells: int
 ) -> dict[int, list[float | None]]:
     """Round → the number of pages and the values of each kind of links; None where they are not known."""
     rounds = sorted({number for number, _ in known})
@@ -106,8 +117,28 @@ def concentration_table(statistics: LinkStatistics) -> Table:
 
 
 def law_tables(statistics: LinkStatistics) -> list[Table]:
-    """For each kind of links, every law's distance from the data; the closest of each part in bold."""
-    return [_law_table(fits) for fits in statistics.tails]
+    """For each kind of links, every law's distance from the data, the closest of each part in bold; and one law against two."""
+    made = ((_law_table(fits), *_comparison_table(fits)) for fits in statistics.tails)
+    return [table for both in made for table in both]
+
+
+def _comparison_table(fits: TailFits) -> list[Table]:
+    rows: list[list[Cell]] = [
+        [of, " + ".join(model.laws), model.n_parameters, model.log_likelihood, model.bic, model.distance]
+        for compared in fits.comparisons
+        for of in [f"{compared.chosen}: {compared.verdict} (ratio {compared.ratio:+.2f}, p {compared.p:.2g})"]
+        for model in (compared.one, compared.two)
+    ]
+    if not rows:
+        return []
+    header = ("one law or two", "laws", "parameters", "log-likelihood", "BIC", "D")
+    note = (
+        "Two laws: one for the body, one for the tail. Ratio: Vuong's, charged for parameters; above 0 if two laws are better. "
+        "The papers compare one stretched exponential with an exponential body and a stretched exponential tail."
+    )
+    title = f"One law or two for the number of new {fits.links} links"
+    formats = {"log-likelihood": ",.1f", "BIC": ",.1f", "D": ".4f"}
+    return [Table(header, rows, formats, title=title, note=note, rules=range(1, len(rows) - 1, 2))]
 
 
 def _law_table(fits: TailFits) -> Table:

@@ -23,6 +23,7 @@ import numpy as np
 from recrawl.core.arrays import Floats
 from recrawl.core.words import count
 from recrawl.report.stats.newlinks import Links, ccdf, spread
+from recrawl.report.stats.two_laws import FittedLaw, LawComparison, compare_laws, distance
 
 # powerlaw imports matplotlib for plots that are not used here; its notices about fonts would reach the user's terminal.
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -72,6 +73,7 @@ class LawFit:
     x: tuple[int, ...] = ()  # the fitted curve:
     share: tuple[float, ...] = ()  # share of the part's values that are at least x
     note: str = ""
+    log_likelihood: float | None = None  # of all values of the part
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class TailFits:
     tail_rate: float | None = None  # share of the values in the tail
     parts: tuple[DataPart, ...] = ()
     note: str = ""  # what is missing, and why
+    comparisons: tuple[LawComparison, ...] = ()  # one law against two, for body and tail
 
 
 def fit_tails(counts: Floats, links: Links, round: int) -> TailFits:
@@ -120,7 +123,7 @@ def fit_tails(counts: Floats, links: Links, round: int) -> TailFits:
         return replace(nothing, note=f"No law was fitted: {reason}.")
     sample = thinned(values, MAX_FITTED)
     with _quiet():
-        whole = _fit_part(values, sample, "whole", 1, None)
+        whole, of_whole = _fit_part(values, sample, "whole", 1, None)
         lower_tail = _lower_tail(sample)
         if lower_tail is None:
             note = "No tail and no body: powerlaw found no x_min, the numbers are too few or too alike."
@@ -128,10 +131,15 @@ def fit_tails(counts: Floats, links: Links, round: int) -> TailFits:
         if lower_tail == 1:
             note = "The tail begins at 1 new link: it is the whole, and there is no body."
             return replace(nothing, lower_tail=1, tail_rate=1.0, parts=(whole,), note=note)
-        tail = _fit_part(values, sample, "tail", lower_tail, None)
-        body = _fit_part(values, sample, "body", 1, lower_tail - 1)
-    tail_rate = float((values >= lower_tail).mean())
-    return replace(nothing, lower_tail=lower_tail, tail_rate=tail_rate, parts=(whole, tail, body))
+        tail, of_tail = _fit_part(values, sample, "tail", lower_tail, None)
+        body, of_body = _fit_part(values, sample, "body", 1, lower_tail - 1)
+    return replace(
+        nothing,
+        lower_tail=lower_tail,
+        tail_rate=float((values >= lower_tail).mean()),
+        parts=(whole, tail, body),
+        comparisons=compare_laws(values, of_whole, of_body, of_tail),
+    )
 
 
 def thinned(ordered: Floats, n: int) -> Floats:
@@ -145,47 +153,44 @@ def thinned(ordered: Floats, n: int) -> Floats:
     return ordered[((np.arange(n) + 0.5) * ordered.size / n).astype(np.int64)]
 
 
-def distance(values: Floats, lower: int, probabilities: Floats) -> float:
-    """D = max |S(x) − P(x)| over the whole numbers from `lower`, given a law's probabilities for them.
-
-    >>> distance(np.array([1.0, 1.0, 2.0, 4.0]), 1, np.array([0.25, 0.25, 0.25, 0.25]))
-    0.25
-    """
-    x = np.arange(lower, lower + probabilities.size)
-    empirical = np.searchsorted(np.sort(values), x, side="right") / values.size
-    return float(np.abs(empirical - np.cumsum(probabilities)).max())
-
-
-def _fit_part(values: Floats, sample: Floats, name: str, lower: int, upper: int | None) -> DataPart:
+def _fit_part(
+    values: Floats, sample: Floats, name: str, lower: int, upper: int | None
+) -> tuple[DataPart, dict[str, FittedLaw]]:
     inside, fitted = _between(values, lower, upper), _between(sample, lower, upper)
     x, share = ccdf(inside)
     part = DataPart(name, lower, upper, inside.size, x=x, share=share)
     if reason := _too_poor(fitted):
-        return replace(part, note=f"The {name} was not fitted: {reason}.")
-    return replace(part, fits=tuple(_fit_law(law, lower, upper, inside, fitted) for law in LAWS))
+        return replace(part, note=f"The {name} was not fitted: {reason}."), {}
+    fits = {law: _fit_law(law, lower, upper, inside, fitted) for law in LAWS}
+    known = {law: made for law, (_, made) in fits.items() if made is not None}
+    return replace(part, fits=tuple(fit for fit, _ in fits.values())), known
 
 
-def _fit_law(law: str, lower: int, upper: int | None, values: Floats, fitted: Floats) -> LawFit:
+def _fit_law(
+    law: str, lower: int, upper: int | None, values: Floats, fitted: Floats
+) -> tuple[LawFit, FittedLaw | None]:
     try:
         unbounded, bounded = LAWS[law]
         make = unbounded if upper is None else bounded
         model = make(data=fitted, xmin=lower, xmax=upper, discrete=True, verbose=0)
         probabilities = _probabilities(model, lower, upper or int(values[-1]), bounded=upper is not None)
     except Exception as error:  # the package and mpmath raise whatever their numerics run into
-        return LawFit(law, {}, None, None, note=f"could not be fitted: {error}")
+        return LawFit(law, {}, None, None, note=f"could not be fitted: {error}"), None
     parameters = {name.lower(): float(value) for name, value in model.parameters.items()}
     if not np.isfinite(probabilities).all() or not model.in_range():
-        return LawFit(law, parameters, None, None, note="could not be fitted: no parameters in range")
+        return LawFit(law, parameters, None, None, note="could not be fitted: no parameters in range"), None
     package_distance = float(model.D) if np.isfinite(model.D) else None
     x, share = _curve(lower, probabilities)
-    return LawFit(
+    fit = LawFit(
         law=law,
         parameters=parameters,
         distance=distance(values, lower, probabilities),
         package_distance=package_distance,
         x=x,
         share=share,
+        log_likelihood=float(np.log(probabilities[values.astype(np.int64) - lower]).sum()),
     )
+    return fit, FittedLaw(law, lower, len(parameters), probabilities)
 
 
 def _probabilities(model: Any, lower: int, upper: int, *, bounded: bool) -> Floats:
