@@ -2,7 +2,8 @@
 
 The protocol is theirs: a random quarter of the pages is tested, the last of ten rounds predicted. Names are those of
 `benchmarks.results.results`, and ``synth:PAGES`` for a synthetic web of that many pages. ``--tuned`` searches the grids
-by cross-validation instead of taking their tuned settings; ``--trees N`` and ``--repeat N`` make it shorter.
+by cross-validation instead of taking their tuned settings; ``--trees N`` and ``--repeat N`` make it shorter. ``--papers-rate`` and
+``--papers-leaks`` are those of `recrawl evaluate`.
 """
 
 from __future__ import annotations
@@ -61,9 +62,16 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--trees", type=int)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--papers-rate", action="store_true")
+    parser.add_argument("--papers-leaks", action="store_true")
     asked = parser.parse_args()
     settings = OutlinkSettings(
-        parts=tuple(asked.parts.split(",")), seeds=tuple(range(asked.repeat)), quick=not asked.tuned, trees=asked.trees
+        parts=tuple(asked.parts.split(",")),
+        seeds=tuple(range(asked.repeat)),
+        quick=not asked.tuned,
+        trees=asked.trees,
+        papers_rate=asked.papers_rate,
+        papers_leaks=asked.papers_leaks,
     )
     for name in asked.names:
         print(f"### {name}\n", flush=True)
