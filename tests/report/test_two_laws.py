@@ -119,6 +119,7 @@ def test_the_comparison_is_a_table_with_its_verdict(fits: TailFits) -> None:
     (table,) = tables._comparison_table(fits)
     assert len(table.rows) == 2 * len(fits.comparisons)
     compared: LawComparison = fits.comparisons[0]
-    assert str(table.rows[0][0]).startswith(f"likeliest: {compared.verdict} (ratio")
+    assert table.note.startswith(f"Likeliest: {compared.verdict} (ratio")
+    assert [row[0] for row in table.rows] == ["likeliest", "likeliest", "papers", "papers"]
     assert table.rows[1][1] == " + ".join(compared.two.laws)
     assert tables._comparison_table(TailFits("internal", 1, 0, 0)) == []

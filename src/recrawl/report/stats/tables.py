@@ -124,17 +124,21 @@ def law_tables(statistics: LinkStatistics) -> list[Table]:
 
 def _comparison_table(fits: TailFits) -> list[Table]:
     rows: list[list[Cell]] = [
-        [of, " + ".join(model.laws), model.n_parameters, model.log_likelihood, model.bic, model.distance]
+        [compared.chosen, " + ".join(model.laws), model.n_parameters, model.log_likelihood, model.bic, model.distance]
         for compared in fits.comparisons
-        for of in [f"{compared.chosen}: {compared.verdict} (ratio {compared.ratio:+.2f}, p {compared.p:.2g})"]
         for model in (compared.one, compared.two)
     ]
     if not rows:
         return []
-    header = ("one law or two", "laws", "parameters", "log-likelihood", "BIC", "D")
+    header = ("compared", "laws", "parameters", "log-likelihood", "BIC", "D")
+    verdicts = "; ".join(
+        f"{compared.chosen}: {compared.verdict} (ratio {compared.ratio:+.2f}, p {compared.p:.2g})"
+        for compared in fits.comparisons
+    )
     note = (
-        "Two laws: one for the body, one for the tail. Ratio: Vuong's, charged for parameters; above 0 if two laws are better. "
-        "The papers compare one stretched exponential with an exponential body and a stretched exponential tail."
+        f"{verdicts[0].upper()}{verdicts[1:]}. Two laws: one for the body, one for the tail. Ratio: Vuong's, charged for parameters; "
+        "above 0 if two laws are better. The papers compare one stretched exponential with an exponential body and a stretched "
+        "exponential tail."
     )
     title = f"One law or two for the number of new {fits.links} links"
     formats = {"log-likelihood": ",.1f", "BIC": ",.1f", "D": ".4f"}
