@@ -136,9 +136,9 @@ def _comparison_table(fits: TailFits) -> list[Table]:
         for compared in fits.comparisons
     )
     note = (
-        f"{verdicts[0].upper()}{verdicts[1:]}. Two laws: one for the body, one for the tail. Ratio: Vuong's, charged for parameters; "
-        "above 0 if two laws are better. The papers compare one stretched exponential with an exponential body and a stretched "
-        "exponential tail."
+        f"{verdicts[0].upper()}{verdicts[1:]}. Two laws: one for the body, one for the tail. Ratio: Vuong's, charged for "
+        "parameters; above 0 if two laws are better. The papers compare one stretched exponential with an exponential "
+        "body and a stretched exponential tail."
     )
     title = f"One law or two for the number of new {fits.links} links"
     formats = {"log-likelihood": ",.1f", "BIC": ",.1f", "D": ".4f"}
