@@ -19,7 +19,8 @@
     ├── ReplayError              a replay ended before its time
     ├── UnsafeUrl                a URL leads to an address that is not public
     └── ArchiveError             the remote archive did not answer as it should
-        └── TryAgain             it may do so later
+        ├── TryAgain             it may do so later
+        └── ArchiveBusy          it asks to come back later: the run ends, the next one goes on
 """
 
 
@@ -111,3 +112,7 @@ class TryAgain(ArchiveError):
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
         self.wait = wait
+
+
+class ArchiveBusy(ArchiveError):
+    """The archive refuses all requests for longer than the run may wait."""

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import ArchiveError, BadRecord
 from recrawl.sources.wayback import Archive, Client, Clock, Delivery
-from recrawl.sources.wayback.index import parse_answer
+from recrawl.sources.wayback.internet_archive import parse_answer
 from recrawl.sources.wayback.state import load
 from recrawl.web.visit import Visit
 
@@ -87,6 +87,7 @@ def archive(remote: Any, clock: FastClock, tmp_path: Path) -> Iterator[Any]:
     def make(*, tries: int = 3, base_url: str | None = None, **options: Any) -> Archive:
         at = base_url or remote.base_url
         client = Client("test me@e.org", base_url=at, tries=tries, clock=clock, timeout=5, verify=False)
+        options.setdefault("interface", "internet-archive")
         made = Archive(client, tmp_path / "state", options.pop("read_page", read_page), **options)
         opened.append(made)
         return made
@@ -333,7 +334,7 @@ def test_a_wait_of_many_hours_is_a_failure_not_a_wait(remote: Any, archive: Any,
     remote.trouble("/cdx/", server.status(429, b"", Retry_After="86400"))
     run = archive()
     collect(run)
-    assert "come back in 24.0 hours" in run.report.failed[URL]
+    assert "come back in 24 h" in run.report.failed[URL]
     assert clock.slept == []
 
 

@@ -1,4 +1,4 @@
-"""``recrawl archive``: histories from the Internet Archive."""
+"""``recrawl archive``: histories from web archives."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.cli.common import (
+    HISTORY,
+    HistoryOption,
+    JsonOption,
+    checked_period,
+    chosen,
+    console,
+    note,
+    print_json,
+    progress,
+)
 
 if TYPE_CHECKING:
     from recrawl.history import History
-    from recrawl.sources.wayback import Archive, Delivery
+    from recrawl.sources.wayback import Archive, ArchiveReport, Delivery
 
+AUTO = "auto"
 AT_ONCE = 200  #: visits stored and acknowledged together
 
 
@@ -24,7 +35,11 @@ def register(app: typer.Typer) -> None:
 
 def archive(
     urls: Annotated[
-        list[str], typer.Argument(metavar="URLS", help="Pages, or files with one URL per line; - is stdin.")
+        list[str],
+        typer.Argument(
+            metavar="URLS",
+            help="Pages, prefixes ('e.org/~me/*'), domains ('*.e.org'), or files with one of these per line; - is stdin.",
+        ),
     ],
     contact: Annotated[
         str,
@@ -32,32 +47,83 @@ def archive(
     ],
     since: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Captures from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Captures up to this time.")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=0, help="Pages up to this number of path segments below a prefix or a host."),
+    ] = None,
+    pdf: Annotated[
+        str, typer.Option("--pdf", metavar="CHOICE", help="Captures of PDF files: with, only or without.")
+    ] = "with",
     mementos: Annotated[
         bool,
         typer.Option("--mementos/--no-mementos", help="Fetch changed copies for their links, or use digests only."),
     ] = True,
-    server: Annotated[str | None, typer.Option("--server", help="Another archive with the same interface.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", help="Another archive: the address of its server or collection."),
+    ] = None,
+    interface: Annotated[
+        str,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="What the server speaks: internet-archive, pywb, outbackcdx or timemap; auto finds out and remembers it.",
+        ),
+    ] = AUTO,
+    copies: Annotated[
+        str | None,
+        typer.Option("--copies", help="Where copies are (ADDRESS/<time>id_/<url>), if the server only lists them."),
+    ] = None,
+    patience: Annotated[
+        str,
+        typer.Option(
+            "--patience",
+            metavar="PERIOD",
+            help="How long to wait while the archive refuses every request.",
+            callback=checked_period,
+        ),
+    ] = "30m",
     history: HistoryOption = HISTORY,
     json: JsonOption = False,
 ) -> None:
-    """Import the history of pages from the Internet Archive: every capture, with the links of each copy that differs.
+    """Import the history of pages from a web archive: every capture, with the links of each copy that differs.
 
-    Polite (24 index requests per minute, Retry-After obeyed) and resumable: run it again to continue, or to get new captures.
-    Only this command and recrawl crawl use the network.
+    From the Internet Archive, or from another archive with --server. Polite (24 index requests per minute, Retry-After obeyed) and
+    resumable: run it again to continue, or to get new captures. Only this command and recrawl crawl use the network.
     """
+    wanted = _wanted(urls)
+    options = _checked(interface, pdf, depth, wanted)
+    from recrawl.core.times import parse_period
     from recrawl.core.version import __version__
     from recrawl.history import History
     from recrawl.sources.response import response_visit
     from recrawl.sources.wayback import BASE_URL, Archive, Client
     from recrawl.web.visit import parse_at
 
+    options |= {"since": parse_at(since) if since else None, "until": parse_at(until) if until else None}
+    options |= {"mementos": mementos, "copies": copies and copies.rstrip("/")}
+    waits: dict[str, Any] = {"patience": parse_period(patience).total_seconds(), "on_wait": note}
+    client = Client(f"recrawl/{__version__} (+{contact})", base_url=server or BASE_URL, **waits)
     opened = History.create(history)
-    client = Client(f"recrawl/{__version__} (+{contact})", base_url=server or BASE_URL)
-    span: dict[str, Any] = {"since": parse_at(since) if since else None, "until": parse_at(until) if until else None}
-    state = Path(history) / "archive"
-    with Archive(client, state, response_visit, mementos=mementos, **span) as source:
-        _store(source, opened, _wanted(urls))
-    report = source.report
+    with Archive(client, Path(history) / "archive", response_visit, **options) as source:
+        _store(source, opened, wanted)
+    _tell(source.report, json=json)
+    if source.report.failed:
+        raise typer.Exit(1)
+
+
+def _checked(interface: str, pdf: str, depth: int | None, wanted: list[str]) -> dict[str, Any]:
+    """The options of the archive; what is wrong with them is said before anything is opened."""
+    from recrawl.sources.wayback import INTERFACES, PDF_CHOICES, Filters
+
+    chosen("--interface", interface, (AUTO, *INTERFACES))
+    chosen("--pdf", pdf, PDF_CHOICES)
+    if depth is not None and not any("*" in text for text in wanted):
+        raise typer.BadParameter("only prefixes ('e.org/*') and domains ('*.e.org') have a depth", param_hint="--depth")
+    return {"interface": None if interface == AUTO else interface, "filters": Filters(depth=depth, pdf=pdf)}
+
+
+def _tell(report: ArchiveReport, *, json: bool) -> None:
     if json:
         print_json(report.__dict__)
     else:
@@ -71,22 +137,25 @@ def archive(
     for message in report.notes:
         note(message)
     for url, reason in report.failed.items():
-        note(f"error: {url}: {reason}")
-    if report.failed:
-        raise typer.Exit(1)
+        if reason != report.stopped:
+            note(f"error: {url}: {reason}")
+    if report.stopped:
+        note(f"error: {report.stopped}. What was fetched is kept: run the same command again to continue.")
 
 
 def _store(source: Archive, history: History, urls: list[str]) -> None:
-    """Store visits in groups; a group is acknowledged only when it is on disk."""
+    """Store visits in groups; a group is acknowledged only when it is on disk. What was fetched is kept, however the run ends."""
     group: list[Delivery] = []
     with progress("captures") as advance:
-        for delivery in source.visits(urls):
-            group.append(delivery)
-            advance(1)
-            if len(group) >= AT_ONCE:
-                _put(source, history, group)
-                group = []
-        _put(source, history, group)
+        try:
+            for delivery in source.visits(urls):
+                group.append(delivery)
+                advance(1)
+                if len(group) >= AT_ONCE:
+                    _put(source, history, group)
+                    group = []
+        finally:
+            _put(source, history, group)
 
 
 def _put(source: Archive, history: History, group: list[Delivery]) -> None:
@@ -112,5 +181,10 @@ def _wanted(arguments: list[str]) -> list[str]:
         elif "://" not in argument and Path(argument).is_file():
             urls += [line.strip() for line in Path(argument).read_text(encoding="utf-8", errors="replace").splitlines()]
         else:
-            urls.append(argument if "://" in argument else f"http://{argument}")
-    return [url for url in urls if url and not url.startswith("#")]
+            urls.append(argument)
+    return [_spelled(url) for url in urls if url and not url.startswith("#")]
+
+
+def _spelled(url: str) -> str:
+    """A page without a scheme gets one; a pattern may do without."""
+    return url if "://" in url or url.startswith("*") or url.endswith("*") else f"http://{url}"

@@ -67,7 +67,7 @@ class TimeMap(Source):
 
         A map that is one of several pages says so by a `BadRecord` for each of the others: they have to be fetched too.
         """
-        for entry in _entries(_bare(_all(stream, context.max_body))):
+        for entry in entries(_bare(_all(stream, context.max_body))):
             try:
                 yield entry if isinstance(entry, BadRecord) else entry.visit(context.now)
             except BadRecord as problem:
@@ -82,7 +82,7 @@ def _all(stream: BinaryIO, limit: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """One copy as the map lists it, nothing checked yet."""
 
     original: Any
@@ -93,6 +93,7 @@ class _Entry:
     digest: Any = None
 
     def visit(self, now: datetime | None) -> Visit:
+        """The visit that the entry shows; raises `BadRecord`."""
         mimetype = self.mimetype if isinstance(self.mimetype, str) and "/" in self.mimetype else None
         revisit = mimetype == "warc/revisit"
         return Visit(
@@ -116,7 +117,8 @@ def _bare(data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def _entries(data: bytes) -> Iterable[_Entry | BadRecord]:
+def entries(data: bytes) -> Iterable[Entry | BadRecord]:
+    """What a map lists, in any of its formats; a further page of it is a `BadRecord` of the reason `MORE`."""
     if data.startswith(b"<"):
         return _of_links(list(_links(data.decode("utf-8", "replace"))))
     if data[:1] in (b"[", b"{"):
@@ -171,7 +173,7 @@ def _link(text: str, at: int) -> tuple[_Link | None, int]:
     return _Link(uri[1].strip(), parameters), end
 
 
-def _of_links(links: list[_Link | BadRecord]) -> Iterator[_Entry | BadRecord]:
+def _of_links(links: list[_Link | BadRecord]) -> Iterator[Entry | BadRecord]:
     known = [link for link in links if isinstance(link, _Link)]
     original = next((link.uri for link in known if "original" in link.relations), None)
     own = {link.uri for link in known if "self" in link.relations}
@@ -179,7 +181,7 @@ def _of_links(links: list[_Link | BadRecord]) -> Iterator[_Entry | BadRecord]:
         if isinstance(link, BadRecord):
             yield link
         elif "memento" in link.relations:
-            yield _Entry(original, link.parameters.get("datetime"), link.uri)
+            yield Entry(original, link.parameters.get("datetime"), link.uri)
         elif "timemap" in link.relations and link.uri not in own and _is_page(link.parameters):
             yield BadRecord(MORE, link.uri[:2000])
 
@@ -193,7 +195,7 @@ def _is_page(parameters: Mapping[str, str]) -> bool:
 # JSON
 
 
-def _of_json(document: Any) -> Iterator[_Entry | BadRecord]:
+def _of_json(document: Any) -> Iterator[Entry | BadRecord]:
     if isinstance(document, list):
         return _of_rows(document)
     if isinstance(document.get("mementos"), dict) or "timemap_index" in document:
@@ -201,7 +203,7 @@ def _of_json(document: Any) -> Iterator[_Entry | BadRecord]:
     return iter([_of_record(document, document.get("original_uri"))])
 
 
-def _of_rows(rows: list[Any]) -> Iterator[_Entry | BadRecord]:
+def _of_rows(rows: list[Any]) -> Iterator[Entry | BadRecord]:
     """Rows below a header row; the index server ends a page with an empty row and the key of the next page."""
     if not rows:
         return
@@ -219,7 +221,7 @@ def _of_rows(rows: list[Any]) -> Iterator[_Entry | BadRecord]:
             yield _of_record(dict(zip(map(str, header), row, strict=True)), None)
 
 
-def _of_object(document: Mapping[str, Any]) -> Iterator[_Entry | BadRecord]:
+def _of_object(document: Mapping[str, Any]) -> Iterator[Entry | BadRecord]:
     mementos, original = document.get("mementos") or {}, document.get("original_uri")
     seen: set[Any] = set()
     for name in ("list", "first", "prev", "next", "last"):
@@ -242,11 +244,11 @@ def _further_pages(document: Mapping[str, Any]) -> Iterator[BadRecord]:
         yield BadRecord(MORE, str(uri)[:2000])
 
 
-def _of_record(record: Any, original: Any) -> _Entry | BadRecord:
+def _of_record(record: Any, original: Any) -> Entry | BadRecord:
     """An entry under the names that the index servers and the map servers use."""
     if not isinstance(record, dict):
         return BadRecord("not a memento", repr(record)[:80])
-    return _Entry(
+    return Entry(
         original=record.get("original") or record.get("url") or original,
         at=record.get("timestamp") or record.get("datetime"),
         uri=record.get("uri"),
@@ -256,7 +258,7 @@ def _of_record(record: Any, original: Any) -> _Entry | BadRecord:
     )
 
 
-def _of_lines(data: bytes) -> Iterator[_Entry | BadRecord]:
+def _of_lines(data: bytes) -> Iterator[Entry | BadRecord]:
     """One object per line, with or without its time in front; lines with ``!`` are about the map itself."""
     original: Any = None
     for line in data.splitlines():
@@ -267,7 +269,7 @@ def _of_lines(data: bytes) -> Iterator[_Entry | BadRecord]:
             yield _of_line(line.strip(), original)
 
 
-def _of_line(line: bytes, original: Any) -> _Entry | BadRecord:
+def _of_line(line: bytes, original: Any) -> Entry | BadRecord:
     parts = _LINE.match(line)
     record = _object(parts[2]) if parts else None
     if parts is None or record is None:

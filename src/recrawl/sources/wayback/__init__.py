@@ -1,10 +1,26 @@
-"""Histories of pages from the Internet Archive: the only part of recrawl that asks a server on the network.
+"""Histories of pages from web archives: apart from the crawler the only part of recrawl that asks a server on the network.
 
-`client` is polite and patient, `index` reads the list of captures, `mementos` the pages themselves, `page_history` decides what
-each capture shows, `state` remembers it all on disk, and `archive` puts them together.
+`client` is polite and patient. `interface` is how an archive is asked, with one file for each kind of server
+(`internet_archive`, `pywb`, `outback`, `timemaps`); `probe` finds out which one a server is. `question` is what a user asks for,
+`captures` what an index lists, `filters` what of it is wanted, `mementos` the pages themselves. `page_history` decides what each
+capture shows, `state` remembers it all on disk, and `archive` puts them together.
 """
 
 from recrawl.sources.wayback.archive import Archive, ArchiveReport, Delivery, ReadPage
-from recrawl.sources.wayback.client import BASE_URL, Client, Clock
+from recrawl.sources.wayback.client import BASE_URL, PATIENCE, Client, Clock
+from recrawl.sources.wayback.filters import PDF_CHOICES, Filters
+from recrawl.sources.wayback.probe import NAMES as INTERFACES
 
-__all__ = ["BASE_URL", "Archive", "ArchiveReport", "Client", "Clock", "Delivery", "ReadPage"]
+__all__ = [
+    "BASE_URL",
+    "INTERFACES",
+    "PATIENCE",
+    "PDF_CHOICES",
+    "Archive",
+    "ArchiveReport",
+    "Client",
+    "Clock",
+    "Delivery",
+    "Filters",
+    "ReadPage",
+]

@@ -1,4 +1,4 @@
-"""The histories of a list of URLs, from the archive's index and its mementos, in steps that survive a kill."""
+"""The histories of pages, prefixes and domains, from an archive's index and its mementos, in steps that survive a kill."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Self, TypeAlias
 from weakref import WeakValueDictionary
 
-from recrawl.errors import ArchiveError, BadRecord, BadUrl
+from recrawl.errors import ArchiveBusy, ArchiveError, BadRecord, BadUrl
+from recrawl.sources.wayback.captures import EXACT, Capture, IndexPage, IndexRequest, timestamp
 from recrawl.sources.wayback.client import Client
-from recrawl.sources.wayback.index import PAGE_SIZE, Capture, ask_index, timestamp
+from recrawl.sources.wayback.filters import EVERYTHING, Filters
+from recrawl.sources.wayback.interface import Interface
+from recrawl.sources.wayback.internet_archive import InternetArchive
 from recrawl.sources.wayback.mementos import MAX_BODY, NoMemento, fetch_memento
 from recrawl.sources.wayback.page_history import NOTE, CaptureSequence, payload_digest, plain_visit
+from recrawl.sources.wayback.probe import find_interface, forget, named_interface
+from recrawl.sources.wayback.question import Question
 from recrawl.sources.wayback.state import Key, Span, UrlState, load, state_path
 from recrawl.web.urls import canonical
 from recrawl.web.visit import Visit
@@ -22,6 +27,8 @@ from recrawl.web.visit import Visit
 #: url, at, status, headers (lower-case names), body → visit
 ReadPage: TypeAlias = Callable[[str, datetime, int, Mapping[str, str], bytes], Visit]
 
+PAGE_SIZE = 1000  # captures of one page in one answer
+WIDE_PAGE_SIZE = 10_000  # of many pages
 _FAILURES_IN_A_ROW = 3  # mementos; then the archive is not well, and the URL is left for the next run
 
 
@@ -29,13 +36,16 @@ _FAILURES_IN_A_ROW = 3  # mementos; then the archive is not well, and the URL is
 class ArchiveReport:
     """What a run did."""
 
-    urls: int = 0
+    urls: int = 0  # or prefixes, or domains
     captures: int = 0  # new ones learnt from the index
     visits: int = 0
     mementos: int = 0
     without_links: Counter[str] = field(default_factory=Counter)  # visits with a status and digest only, by reason
-    skipped: Counter[str] = field(default_factory=Counter)  # lines of the index that cannot be used, by reason
+    skipped: Counter[str] = field(
+        default_factory=Counter
+    )  # lines of the index that cannot be used or are not wanted, by reason
     failed: dict[str, str] = field(default_factory=dict)  # URL → why; the next run tries again
+    stopped: str | None = None  # why the run ended before its end; the next run goes on
     notes: list[str] = field(default_factory=list)
 
 
@@ -51,12 +61,15 @@ class Delivery:
 
 
 class Archive:
-    """Histories from the Internet Archive.
+    """Histories from a web archive.
+
+    A URL may be a page, a prefix (``e.org/~me/*``) or a domain (``*.e.org``), see `Question`. `interface` names what the server
+    speaks; without it, it is found out and remembered in `state_dir`. `copies` is where copies are, for an index that has none.
 
     ``for delivery in archive.visits(urls)`` yields visits, each URL's in order of time, and `acknowledge` marks them as
     stored. A visit that was not acknowledged is delivered again by the next run with the same `state_dir`; one that was
     is neither delivered nor fetched again, and the index is not asked again for what it has listed. URLs that fail are
-    listed in `report.failed` and keep their state; the others go on.
+    listed in `report.failed` and keep their state; the others go on, unless the archive refuses everything (`report.stopped`).
 
     The index answers for all spellings of a page (http and https, with and without www): a visit's `url` is the one
     captured. With `mementos=False` visits have digests but no links. A URL whose captures were completed longer than
@@ -72,14 +85,20 @@ class Archive:
         since: datetime | None = None,
         until: datetime | None = None,
         mementos: bool = True,
-        page_size: int = PAGE_SIZE,
+        filters: Filters = EVERYTHING,
+        interface: str | None = None,
+        copies: str | None = None,
+        page_size: int | None = None,
         max_body: int = MAX_BODY,
         news_after: timedelta = timedelta(days=1),
     ) -> None:
         self.client, self.state_dir, self.read_page = client, state_dir, read_page
         self.span: Span = (timestamp(since) if since else None, timestamp(until) if until else None)
         self.mementos, self.page_size, self.max_body, self.news_after = mementos, page_size, max_body, news_after
+        self.filters, self.copies = filters, copies
         self.report = ArchiveReport()
+        self._interface = named_interface(interface, client.base_url) if interface else None
+        self._is_named = interface is not None
         # Deliveries keep their URL's state alive; a second look at the same URL must share it, or marks would be lost.
         self._states: WeakValueDictionary[str, UrlState] = WeakValueDictionary()
 
@@ -95,64 +114,103 @@ class Archive:
         for url in dict.fromkeys(url.strip() for url in urls):
             self.report.urls += 1
             try:
-                canonical(url)
-                state = self._state(url)
-                self._ask(state)
-                yield from self._deliver(state)
+                question = Question.of(url)
+                interface = self._speaking(question)
+                state = self._state(question, interface)
+                self._ask(question, state, interface)
+                yield from self._deliver(question, state, interface)
+            except ArchiveBusy as error:
+                self.report.failed[url] = self.report.stopped = str(error)
+                return
             except (ArchiveError, BadUrl) as error:
                 self.report.failed[url] = str(error)
 
     def acknowledge(self, *deliveries: Delivery) -> None:
-        """Remember, on disk, that these visits are stored. Cheaper for many at once: a URL's file is written once."""
+        """Remember, on disk, that these visits are stored. Cheaper for many at once: a question's file is written once."""
+        marks: dict[int, dict[Key, bool]] = {}
+        states = {id(delivery._state): delivery._state for delivery in deliveries}
         for delivery in deliveries:
-            delivery._state.stored[delivery._key] = delivery._complete
-        for state in {id(delivery._state): delivery._state for delivery in deliveries}.values():
-            state.save()
+            marks.setdefault(id(delivery._state), {})[delivery._key] = delivery._complete
+        for of, state in states.items():
+            state.mark(marks[of])
 
-    def _state(self, url: str) -> UrlState:
-        state = self._states.get(url)
+    def _speaking(self, question: Question) -> Interface:
+        """What the server speaks, found out with the first question."""
+        if self._interface is None:
+            self._interface = find_interface(self.client, self.state_dir, question.url)
+        if question.match not in self._interface.matches:
+            raise ArchiveError(
+                f"{self.client.base_url} lists the captures of single pages only ({self._interface.name}); "
+                "give pages instead of a pattern"
+            )
+        return replace(self._interface, copies=self.copies) if self.copies else self._interface
+
+    def _state(self, question: Question, interface: Interface) -> UrlState:
+        state = self._states.get(question.text)
         if state is None:
-            path = state_path(self.state_dir, url, self.client.base_url, self.mementos)
-            state, note = load(url, path)
+            # Other interfaces have other resume keys, so what one of them began another one cannot continue.
+            spoken = () if isinstance(interface, InternetArchive) else (interface.name,)
+            path = state_path(self.state_dir, question.text, self.client.base_url, self.mementos, *spoken)
+            state, note = load(question.text, path)
             self.report.notes += [note] if note else []
-            self._states[url] = state
+            self._states[question.text] = state
         return state
 
-    def _ask(self, state: UrlState) -> None:
+    def _ask(self, question: Question, state: UrlState, interface: Interface) -> None:
         """Complete the list of captures, from wherever the last run left it."""
         if state.span != self.span:
             state.begin(self.span, self.span[0])
         elif state.complete_at and self._may_have_news(state.complete_at):
             state.begin(self.span, max((capture.timestamp for capture in state.in_order()), default=self.span[0]))
-        resumed_from: set[str | None] = set()
+        resumed_from: set[tuple[int, str | None]] = set()
         while state.complete_at is None:
-            resumed_from.add(state.resume_key)
-            answer = ask_index(self.client, state.url, state.since, self.span[1], state.resume_key, self.page_size)
-            if answer.resume_key is not None and answer.resume_key in resumed_from:
+            resumed_from.add((state.part, state.resume_key))
+            answer = self._page(question, state, interface)
+            if answer.resume_key is not None and (state.part, answer.resume_key) in resumed_from:
                 raise ArchiveError(f"the index goes in circles: resume key {answer.resume_key!r} came twice")
-            new = state.add(answer, self.client.clock.now())
+            new = state.add(answer, self.client.clock.now(), len(question.parts))
             self.report.captures += new
             self.report.skipped += answer.bad + Counter({"capture listed before": len(answer.captures) - new})
-            state.save()
+
+    def _page(self, question: Question, state: UrlState, interface: Interface) -> IndexPage:
+        url, match = question.parts[min(state.part, len(question.parts) - 1)]
+        size = self.page_size or (PAGE_SIZE if match == EXACT else WIDE_PAGE_SIZE)
+        request = IndexRequest(
+            url=url, match=match, since=state.since, until=self.span[1], resume_key=state.resume_key, page_size=size
+        )
+        try:
+            return interface.ask(self.client, request)
+        except ArchiveBusy:
+            raise
+        except ArchiveError:
+            if not self._is_named:
+                forget(self.state_dir, self.client.base_url)  # perhaps it speaks something else now
+            raise
 
     def _may_have_news(self, complete_at: datetime) -> bool:
         until = self.span[1]
         ended = until is not None and until < timestamp(complete_at)
         return not ended and self.client.clock.now() - complete_at > self.news_after
 
-    def _deliver(self, state: UrlState) -> Iterator[Delivery]:
+    def _deliver(self, question: Question, state: UrlState, interface: Interface) -> Iterator[Delivery]:
         sequences: dict[str, CaptureSequence] = {}
         failures: list[str] = []
         in_a_row = 0
-        for listed in state.in_order():
+        wanted, left_out = self.filters.apply(question, state.in_order())
+        self.report.skipped += left_out
+        if question.match != EXACT:
+            wanted.sort(key=lambda capture: canonical(capture.original))  # page by page, each in order of time
+        for listed in wanted:
             sequence = sequences.setdefault(canonical(listed.original), CaptureSequence())
             capture = sequence.resolve(listed)
             if listed.key in state.stored:
                 sequence.remember(capture, complete=state.stored[listed.key])
                 continue
             try:
-                visit, complete = self._visit(capture, sequence)
+                visit, complete = self._visit(capture, sequence, interface)
                 in_a_row = 0
+            except ArchiveBusy:
+                raise
             except ArchiveError as error:
                 # Perhaps the next run delivers it: later captures must not be compared with those before it.
                 sequence.remember(capture, complete=False)
@@ -167,19 +225,22 @@ class Archive:
         if failures:
             raise ArchiveError(f"{len(failures)} mementos could not be fetched, run again to go on; {failures[0]}")
 
-    def _visit(self, capture: Capture, sequence: CaptureSequence) -> tuple[Visit, bool]:
+    def _visit(self, capture: Capture, sequence: CaptureSequence, interface: Interface) -> tuple[Visit, bool]:
         """The visit that a capture shows, and whether that is all there is to know."""
         if sequence.is_unchanged(capture) and (sequence.complete or not capture.is_page):
             return self._without_links(capture, 304, "unchanged"), True
-        if capture.status is None:
+        if capture.is_revisit and capture.status is None:
             return self._without_links(capture, 200, "revisit of an unknown copy"), True
-        if not capture.is_page:
+        if not (capture.is_page or capture.is_bare):
             reason = f"status {capture.status}" if capture.status != 200 else "not an HTML page"
-            return self._without_links(capture, capture.status, reason), True
+            return self._without_links(capture, capture.status or 200, reason), True
         if not self.mementos:
             return self._without_links(capture, 200, "mementos not asked for"), True
+        address = interface.copy_address(capture)
+        if address is None:
+            return self._without_links(capture, 200, "the archive shows no raw copy"), True
         try:
-            return self._copy(capture), True
+            return self._copy(capture, address), True
         except (NoMemento, BadRecord) as problem:
             reason = problem.reason if isinstance(problem, BadRecord) else str(problem)
             return self._without_links(capture, 200, reason), False
@@ -188,8 +249,8 @@ class Archive:
         self.report.without_links[reason] += 1
         return plain_visit(capture, status)
 
-    def _copy(self, capture: Capture) -> Visit:
-        memento = fetch_memento(self.client, capture, self.max_body)
+    def _copy(self, capture: Capture, address: str) -> Visit:
+        memento = fetch_memento(self.client, address, capture, self.max_body)
         self.report.mementos += 1
-        visit = self.read_page(capture.original, capture.at, 200, memento.headers, memento.body)
+        visit = self.read_page(capture.original, capture.at, memento.status, memento.headers, memento.body)
         return replace(visit, url=capture.original, at=capture.at, payload_digest=payload_digest(capture), note=NOTE)

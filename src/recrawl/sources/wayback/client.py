@@ -10,16 +10,17 @@ from typing import Self, TypeVar
 
 import httpx
 
-from recrawl.errors import ArchiveError, TryAgain
-from recrawl.web.http import retry_after
+from recrawl.core.words import duration
+from recrawl.errors import ArchiveBusy, ArchiveError, TryAgain
+from recrawl.web.http import DEFAULT_WAIT, retry_after
 
 BASE_URL = "https://web.archive.org"
 INDEX_PER_MINUTE = 24.0  # index and TimeMap requests share one limit
 MEMENTOS_PER_SECOND = 8.0
 TRIES = 5
 TIMEOUT = 60.0  # seconds without a byte
-PATIENCE = 600.0  # seconds for one whole answer: a server that drips is as bad as one that is silent
-LONGEST_WAIT = 3600.0
+LONGEST_ANSWER = 600.0  # seconds for one whole answer: a server that drips is as bad as one that is silent
+PATIENCE = 1800.0  # seconds for which a run waits while the archive answers 429 or 503, and nothing else
 
 T = TypeVar("T")
 
@@ -65,7 +66,9 @@ class Client:
         mementos_per_second: float = MEMENTOS_PER_SECOND,
         tries: int = TRIES,
         timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
         clock: Clock | None = None,
+        on_wait: Callable[[str], None] = lambda what: None,
         verify: ssl.SSLContext | bool = True,
     ) -> None:
         if "@" not in user_agent and "://" not in user_agent:
@@ -73,6 +76,9 @@ class Client:
                 f"user agent {user_agent!r} names no contact; add an e-mail address or a URL, such as 'me@e.org'"
             )
         self.base_url, self.tries, self.clock = base_url.rstrip("/"), tries, clock or Clock()
+        self.patience, self.on_wait = patience, on_wait
+        self._refused_since: float | None = None  # when the archive began to answer nothing but 429 and 503
+        self._n_refused = 0  # in a row
         self.index_pace = Pace(index_per_minute / 60, self.clock)
         self.memento_pace = Pace(mementos_per_second, self.clock)
         headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip", "Accept": "*/*"}
@@ -91,22 +97,44 @@ class Client:
     def ask(self, url: str, pace: Pace, read: Callable[[httpx.Response], T]) -> T:
         """The result of `read` on the answer; it gets only answers below 500, and raises `TryAgain` for nonsense.
 
-        Every try keeps the pace. Raises `ArchiveError` when the tries are used up or trying again is pointless.
+        Every try keeps the pace. Raises `ArchiveError` when the tries are used up or trying again is pointless, and
+        `ArchiveBusy` when the archive has refused everything for longer than `patience`.
         """
-        for attempt in range(self.tries):
+        attempt = 0
+        while attempt < self.tries:
             pace.wait()
             try:
                 return self._once(url, read)
             except TryAgain as problem:
-                if attempt + 1 == self.tries:
+                if problem.wait is not None:
+                    self._wait_as_asked(problem, problem.wait)
+                    continue
+                attempt += 1
+                if attempt == self.tries:
                     raise ArchiveError(f"{problem} (tried {self.tries} times)") from problem
-                self.clock.sleep(2.0**attempt if problem.wait is None else problem.wait)
+                self.clock.sleep(2.0 ** (attempt - 1))
         raise ArchiveError("tries must be at least 1")
+
+    def _wait_as_asked(self, problem: TryAgain, seconds: float) -> None:
+        """Wait as long as the archive asks, unless that is longer than the run may wait in all.
+
+        One that keeps asking for a short wait, and then refuses again, is left alone for a minute in the end.
+        """
+        now, seconds = self.clock.seconds(), max(seconds, min(2.0**self._n_refused, DEFAULT_WAIT))
+        self._n_refused += 1
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        waited = now - self._refused_since
+        if waited + seconds > self.patience:
+            so_far = f" for {duration(waited / 3600)}" if waited else ""
+            raise ArchiveBusy(f"{problem}{so_far} and asks to come back in {duration(seconds / 3600)}") from problem
+        self.on_wait(f"{problem}; waiting {duration(seconds / 3600)}")
+        self.clock.sleep(seconds)
 
     def _once(self, url: str, read: Callable[[httpx.Response], T]) -> T:
         try:
             with self._http.stream("GET", url) as response:
                 self._refuse_failures(response)
+                self._refused_since, self._n_refused = None, 0
                 return read(response)
         except httpx.TransportError as error:
             raise TryAgain(f"no answer from {self.base_url}: {error or type(error).__name__}") from error
@@ -117,21 +145,19 @@ class Client:
         status = response.status_code
         if status in (429, 503):
             wait = retry_after(response.headers.get("retry-after"), self.clock.now())
-            if wait > LONGEST_WAIT:
-                raise ArchiveError(f"the archive answered {status} and asks to come back in {wait / 3600:.1f} hours")
-            raise TryAgain(f"the archive answered {status}", wait)
+            raise TryAgain(f"the archive answers {status}", wait)
         if status >= 500 or status == 408:
             raise TryAgain(f"the archive answered {status}")
 
     def raw_body(self, response: httpx.Response, limit: int) -> bytes | None:
         """The bytes as sent, or None when there are more than `limit`: then the rest is not even read."""
-        body, deadline = bytearray(), self.clock.seconds() + PATIENCE
+        body, deadline = bytearray(), self.clock.seconds() + LONGEST_ANSWER
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > limit:
                 return None
             if self.clock.seconds() > deadline:
-                raise TryAgain(f"the archive sent only {len(body):,} bytes in {PATIENCE:.0f} seconds")
+                raise TryAgain(f"the archive sent only {len(body):,} bytes in {LONGEST_ANSWER:.0f} seconds")
         return bytes(body)
 
 

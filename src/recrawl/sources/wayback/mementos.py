@@ -13,13 +13,13 @@ import httpx
 
 from recrawl.errors import ArchiveError, BadRecord, TryAgain
 from recrawl.sources.bodies import decoded, too_large
+from recrawl.sources.wayback.captures import Capture
 from recrawl.sources.wayback.client import Client, content_encoding
-from recrawl.sources.wayback.index import Capture
 
 MAX_BODY = 32 << 20  # bytes
 _MAX_HOPS = 3
 _EMPTY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # SHA-1 of no bytes
-_PLAYBACK = re.compile(r"/web/(\d{14})id_/")
+_PLAYBACK = re.compile(r"/(\d{14})id_/")
 _ORIGINAL = "x-archive-orig-"
 #: Of the transfer long ago; what arrives here is already unpacked.
 _OF_THE_TRANSFER = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
@@ -31,34 +31,42 @@ class Memento:
 
     body: bytes
     headers: Mapping[str, str]
+    status: int = 200  # of the page's own server, too
 
 
 class NoMemento(Exception):
     """The archive has no such copy to show; the text is a short stable reason that reports count by."""
 
 
-def fetch_memento(client: Client, capture: Capture, max_body: int = MAX_BODY) -> Memento:
-    """The raw copy of a capture; raises `NoMemento` when it is not to be had, `ArchiveError` when asking failed.
+def fetch_memento(client: Client, address: str, capture: Capture, max_body: int = MAX_BODY) -> Memento:
+    """The raw copy of a capture at an address; raises `NoMemento` when it is not to be had, `ArchiveError` when asking failed.
 
     The archive shows the nearest copy where it lacks one. That belongs to another time and is never taken for this one.
     """
-    address = f"{client.base_url}/web/{capture.timestamp}id_/{capture.original.replace('#', '%23')}"
+    shelf = f"{address.partition(f'/{capture.timestamp}id_/')[0]}/"
     for _ in range(_MAX_HOPS):
         answer = client.ask(address, client.memento_pace, lambda response: _read(client, response, capture, max_body))
         if isinstance(answer, Memento):
             return answer
         address = urljoin(address, answer)
-        if not address.startswith(f"{client.base_url}/web/"):
+        if not address.startswith(shelf):
             raise NoMemento("memento redirects away from the archive")
     raise NoMemento("memento redirects in circles")
 
 
 def _read(client: Client, response: httpx.Response, capture: Capture, max_body: int) -> Memento | str:
     """The memento, or the place in the archive to look for it."""
+    is_copy = "memento-datetime" in response.headers
+    if capture.is_bare and is_copy:  # only the copy says what the page's server answered then
+        _check_time(response.headers["memento-datetime"], capture)
+        body = _body(client, response, capture, max_body) if response.status_code == 200 else b""
+        return Memento(body, _headers(response.headers), response.status_code)
     if response.is_redirect:
         return _elsewhere(response, capture)
     if response.status_code in (404, 410):
         raise NoMemento("memento missing")
+    if response.status_code in (403, 451):
+        raise NoMemento("memento not public")
     if response.status_code != 200:
         complaint = response.headers.get("x-archive-wayback-runtime-error", "")
         raise ArchiveError(f"the archive answered {response.status_code} for a memento {complaint[:160]}".rstrip())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from recrawl.sources.wayback.index import Capture
+from recrawl.sources import cdx
+from recrawl.sources.wayback.captures import Capture
 from recrawl.web.visit import Outcome, Visit
 
 NOTE = "archive"
@@ -46,17 +47,16 @@ class CaptureSequence:
 
 def plain_visit(capture: Capture, status: int) -> Visit:
     """The visit that the index alone shows."""
-    known_type = None if capture.is_revisit or capture.mimetype in ("-", "unk") else capture.mimetype
     return Visit(
         url=capture.original,
         at=capture.at,
         status=status,
         payload_digest=payload_digest(capture),
-        content_type=known_type,
+        content_type=capture.content_type,
         note=NOTE,
     )
 
 
 def payload_digest(capture: Capture) -> str | None:
     """The digest with the name of its function, as WARC files write it."""
-    return None if capture.digest is None else f"sha1:{capture.digest}"
+    return None if capture.digest is None else cdx.payload_digest(capture.digest)
