@@ -51,7 +51,7 @@ class OutbackCdx(Interface):
     def ask(self, client: Client, request: IndexRequest) -> IndexPage:
         """One page of captures."""
         if request.match == EXACT:
-            return ask_by_time(request, client.clock.now(), lambda window: self._window(client, request, window))
+            return ask_by_time(request, client.clock.now(), lambda *of: self._window(client, request, *of))
         if request.resume_key is None:
             asked = {"url": request.url, "matchType": request.match, "limit": request.page_size}
             found = get(client, f"{self.index}?{urlencode(asked)}", _Listed.of)
@@ -61,8 +61,8 @@ class OutbackCdx(Interface):
         asked = {"urlkey": key, "matchType": "range", "limit": limit}
         return get(client, f"{self.index}?{urlencode(asked)}", _Listed.of).as_page(within, key, limit)
 
-    def _window(self, client: Client, request: IndexRequest, window: Window) -> IndexPage:
-        asked = {"url": request.url, "matchType": EXACT, "limit": request.page_size}
+    def _window(self, client: Client, request: IndexRequest, window: Window, size: int) -> IndexPage:
+        asked = {"url": request.url, "matchType": EXACT, "limit": size}
         if request.since or request.until or request.resume_key is not None:
             asked |= {"from": window[0], "to": window[1]}
         return get(client, f"{self.index}?{urlencode(asked)}", _Listed.of).page

@@ -63,15 +63,15 @@ class Pywb(Interface):
             return self._numbered(client, request)
         if begins and request.match != EXACT and (n := self._n_pages(client, request)) is not None:
             return self._numbered(client, replace(request, resume_key=f"{_NUMBERED}0 of {n}"))
-        page = ask_by_time(request, client.clock.now(), lambda window: self._window(client, request, window))
+        page = ask_by_time(request, client.clock.now(), lambda *of: self._window(client, request, *of))
         if begins and page.resume_key is not None and (n := self._n_pages(client, request) or 0) > 1:
             return replace(page, resume_key=f"{_NUMBERED}0 of {n}")
         return page
 
-    def _window(self, client: Client, request: IndexRequest, window: Window) -> IndexPage:
+    def _window(self, client: Client, request: IndexRequest, window: Window, size: int) -> IndexPage:
         bounded = request.since or request.until or request.resume_key is not None
         span = {"from": window[0], "to": window[1]} if bounded else {}
-        return get(client, self._address(_asked(request) | span | {"limit": request.page_size}), _page)
+        return get(client, self._address(_asked(request) | span | {"limit": size}), _page)
 
     def _n_pages(self, client: Client, request: IndexRequest) -> int | None:
         """How many numbered pages there are; None where the index has none."""

@@ -10,19 +10,21 @@ from recrawl.sources.wayback.captures import EXACT, IndexPage, IndexRequest, mom
 
 _BEGINNING = "19900101000000"
 _SECOND = timedelta(seconds=1)
+_OF_ONE_SECOND = 100  # answers may be this much larger where a span cannot be made smaller
 
 Window = tuple[str, str]  #: from and to, 14 digits each, both included
 
 
-def ask_by_time(request: IndexRequest, now: datetime, ask: Callable[[Window], IndexPage]) -> IndexPage:
-    """The next span of a question; the resume key is the list of spans that are left.
+def ask_by_time(request: IndexRequest, now: datetime, ask: Callable[[Window, int], IndexPage]) -> IndexPage:
+    """The next span of a question; the resume key is the list of spans that are left. `ask` gets a span and the size of the answer.
 
     Of one page the captures come in order of time: a full answer is continued at its last capture. Of many pages they come page by
     page, so a full answer says nothing about the rest of its span, which is halved.
     """
     window, *left = _spans(request, now)
-    page = ask(window)
-    if page.n_lines >= request.page_size:
+    size = request.page_size if window[0] < window[1] else request.page_size * _OF_ONE_SECOND
+    page = ask(window, size)
+    if page.n_lines >= size:
         left = [*_smaller(window, page, is_sorted=request.match == EXACT), *left]
     return IndexPage(page.captures, " ".join("-".join(span) for span in left) or None, page.bad)
 
