@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from commands import command
 from recrawl.history import History
+from recrawl.sources.wayback import INTERFACES, PDF_CHOICES
 
 PAGE = "http://example.org/"
 
@@ -61,3 +63,49 @@ def test_a_url_that_fails_is_named_and_the_command_exits_with_1(server: Any, tmp
     assert done.returncode == 1
     assert "error: ftp://nonsense/" in done.stderr
     assert History.open(tmp_path / "h").timeline.n_visits == 3
+
+
+def test_a_prefix_is_asked_for_with_its_depth(server: Any, tmp_path: Path) -> None:
+    server.capture("20200104000000", f"{PAGE}a/b/c", "C" * 32, body=b"deep")
+    done = archive(server, tmp_path / "h", "example.org/*", "--depth", "2", "--interface", "internet-archive")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["visits"], report["skipped"]) == (0, 3, {"deeper than 2": 1})
+
+
+def test_an_archive_that_asks_to_come_back_tomorrow_ends_the_command_with_one_sentence(
+    server: Any, tmp_path: Path
+) -> None:
+    too_late = sys.modules["archive_server"].status(429, b"", Retry_After="86400")
+    server.trouble("20200103000000id_", too_late)
+    done = archive(server, tmp_path / "h", PAGE, "http://other.example/", "--interface", "internet-archive")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: the archive answers 429 and asks to come back in 24 h. "
+        "What was fetched is kept: run the same command again to continue."
+    ]
+    assert History.open(tmp_path / "h").timeline.n_visits == 2
+    again = archive(server, tmp_path / "h", PAGE, "--interface", "internet-archive")
+    assert (again.returncode, json.loads(again.stdout)["visits"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--interface", "pyvb"], "Did you mean 'pywb'"),
+        (["--pdf", "some"], "Known: with, only, without"),
+        (["--depth", "2"], "only prefixes"),
+        (["--depth", "-1"], "Invalid value for '--depth'"),
+        (["--patience", "long"], "is not a period"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_made(options: list[str], why: str, tmp_path: Path) -> None:
+    done = command("archive", PAGE, "--contact", "me@e.org", "--history", str(tmp_path / "h"), *options)
+    assert done.code == 2
+    assert why in done.message
+    assert not (tmp_path / "h").exists()
+
+
+def test_the_help_names_every_interface_and_every_choice() -> None:
+    text = " ".join(command("archive", "--help").stdout.split())
+    for name in (*INTERFACES, *PDF_CHOICES):
+        assert name in text

@@ -101,7 +101,7 @@ class ArchiveServer:
         rows = [
             row
             for row in sorted(self.rows)
-            if row.startswith(f"{key} ")
+            if self._matches(row.split(" ")[0], key, asked)
             and asked.get("from", "") <= row.split(" ")[1] <= asked.get("to", "~")
             and row >= start
         ]
@@ -118,12 +118,19 @@ class ArchiveServer:
             gzip.compress(text.encode()),
         )
 
+    def _matches(self, key: str, asked_key: str, asked: dict[str, str]) -> bool:
+        if asked.get("matchType") == "prefix":
+            return key.startswith(asked_key + "/" * (asked["url"].endswith("/") and not asked_key.endswith("/")))
+        if asked.get("matchType") == "domain":
+            return key.startswith((asked_key, asked_key.replace(")/", ",")))
+        return key == asked_key
+
 
 def url_key(url: str) -> str:
     """The host turned round and the path, for all spellings of one page (enough of SURT for tests)."""
     host, _, path = url.partition("://")[2].partition("/")
     host = host.split(":")[0].lower().removeprefix("www.")
-    return ",".join(reversed(host.split("."))) + f")/{path.lower()}"
+    return ",".join(reversed(host.split("."))) + f")/{path.lower().rstrip('/')}"
 
 
 def send(handler: Handler, code: int, headers: dict[str, str], body: bytes) -> None:
