@@ -12,7 +12,8 @@ import pytest
 
 from commands import command
 from recrawl.history import History
-from recrawl.sources.wayback import INTERFACES, PDF_CHOICES
+from recrawl.sources.wayback import INTERFACES
+from recrawl.web.pdf import PDF_CHOICES
 
 PAGE = "http://example.org/"
 

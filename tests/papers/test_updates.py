@@ -26,7 +26,7 @@ from recrawl.insight.rates import NEW, SAME, UNDEFINED
 from recrawl.papers.updates.captures import Captures, captures_of
 from recrawl.papers.updates.evaluation import WEEK, UpdateEvaluation, UpdateSettings, evaluate_updates, rated_pages
 from recrawl.papers.updates.laws import interval_rows, poisson_rows, rate_rows
-from recrawl.papers.updates.page import findings, sections, update_tables, write_updates_page
+from recrawl.papers.updates.page import findings, scope, sections, update_tables, write_updates_page
 from recrawl.papers.updates.scores import weighted_precisions
 from recrawl.web.visit import Visit
 
@@ -299,7 +299,9 @@ def test_poisson_pages_follow_the_laws_that_they_were_made_with() -> None:
     mean_days = np.exp(chance.normal(math.log(60), 0.5, 2000))
     captures = poisson_captures(2000, 1500, mean_days)
     (rates,) = rate_rows(captures, "maximum-likelihood")
-    assert rates["median_days"] == pytest.approx(60, rel=0.05)
+    assert rates["median_days"] == rates["quantiles"]["50%"] == pytest.approx(60, rel=0.05)
+    # A log-normal law has the mean exp(m + s²/2); chance draws out the 1/λ of pages with few updates, so it is a little longer.
+    assert rates["mean_days"] == pytest.approx(60 * math.exp(0.5**2 / 2), rel=0.08)
     assert rates["log_deviation"] == pytest.approx(0.5, rel=0.15)
     assert rates["distance"] < 0.05
     assert sum(rates["share"]) == pytest.approx(1)
@@ -320,6 +322,50 @@ def test_regular_updates_differ_from_a_poisson_process() -> None:
     (row,) = poisson_rows(captures, "maximum-likelihood")
     assert row["variation"] == 0
     assert row["distance"] > 0.5
+
+
+def test_mean_and_quantiles_of_the_time_between_updates_are_those_of_plain_lists() -> None:
+    captures = poisson_captures(40, 300, np.linspace(5, 400, 40), seed=3)
+    (rates,) = rate_rows(captures, "simple")
+    days = []
+    for page in captures.changed.reshape(40, 300).tolist():
+        n_updates = sum(state == 1 for state in page)
+        if n_updates:
+            days.append(299 / n_updates)  # equation 3: λ = X/T
+    days.sort()
+    assert rates["n_never"] == 40 - len(days) > 0
+    assert rates["mean_days"] == pytest.approx(sum(days) / len(days))
+    place = 0.25 * (len(days) - 1)
+    below, above = days[int(place)], days[int(place) + 1]
+    assert rates["quantiles"]["25%"] == pytest.approx(below + (place - int(place)) * (above - below))
+
+
+def with_papers(folder: Path) -> History:
+    """A page that gains a page one week and a paper the other."""
+    history = History.create(folder)
+    links = ["https://e.org/start", "https://e.org/old.pdf"]
+    visits = []
+    for week in range(13):
+        if week:
+            links = [*links, f"https://e.org/{week}.PDF?v=1" if week % 3 == 0 else f"https://f.org/{week}.pdf.html"]
+        visits.append(Visit(url="https://e.org/", at=START + timedelta(weeks=week), links=links))
+    history.add(visits)
+    return history
+
+
+@pytest.mark.parametrize("every", ["visits", "7d"])
+@pytest.mark.parametrize(("pdf", "weeks"), [("only", 3), ("without", None), ("with", 1)])
+def test_updates_may_be_new_papers_only(pdf: str, weeks: int | None, every: str, tmp_path: Path) -> None:
+    captures = captures_of(with_papers(tmp_path / "h"), every, pdf=pdf)
+    expected = [week % 3 != 0 if weeks is None else week % weeks == 0 for week in range(1, 13)]
+    assert captures.changed.tolist() == [UNDEFINED, *map(int, expected)]
+
+
+def test_the_report_says_which_links_are_updates(tmp_path: Path) -> None:
+    settings = UpdateSettings(windows=(4,), pdf="only")
+    found = evaluate_updates(with_papers(tmp_path / "h"), settings)
+    assert found.n_updates == 4
+    assert "4 show links to PDF files never before on the page" in scope(found)
 
 
 @pytest.mark.parametrize("level", ["page", "site"])
@@ -344,7 +390,7 @@ def test_a_history_without_any_update_is_evaluated_nevertheless(tmp_path: Path) 
     assert score(found, theta=0.5, policy="history-aware", average="micro")["recall"] is None
     assert found.rows["rates"] == found.rows["poisson"] == []
     assert "No page gained a link" in write_updates_page(tmp_path / "page.html", found).read_text()
-    assert len(update_tables(found)) == 6
+    assert len(update_tables(found)) == 7
 
 
 @pytest.mark.parametrize("story", [".", ".+", "x"])

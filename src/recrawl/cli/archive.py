@@ -114,7 +114,8 @@ def archive(
 
 def _checked(interface: str, pdf: str, depth: int | None, wanted: list[str]) -> dict[str, Any]:
     """The options of the archive; what is wrong with them is said before anything is opened."""
-    from recrawl.sources.wayback import INTERFACES, PDF_CHOICES, Filters
+    from recrawl.sources.wayback import INTERFACES, Filters
+    from recrawl.web.pdf import PDF_CHOICES
 
     chosen("--interface", interface, (AUTO, *INTERFACES))
     chosen("--pdf", pdf, PDF_CHOICES)

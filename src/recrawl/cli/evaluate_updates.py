@@ -63,6 +63,14 @@ class UpdateOptions:
             metavar="NAME",
         ),
     ] = "interpolated"
+    pdf: Annotated[
+        str,
+        _option(
+            "--pdf",
+            "New links to PDF files: with all others, only (nothing else is an update), or without.",
+            metavar="CHOICE",
+        ),
+    ] = "with"
 
     def settings(self, every: str, seed: int) -> UpdateSettings:
         """The settings of the evaluation."""
@@ -70,6 +78,7 @@ class UpdateOptions:
         from recrawl.insight.rates import ESTIMATORS
         from recrawl.papers.updates.captures import LEVELS
         from recrawl.papers.updates.evaluation import UPDATES, UpdateSettings
+        from recrawl.web.pdf import PDF_CHOICES
 
         return UpdateSettings(
             windows=parse_windows(self.windows),
@@ -79,6 +88,7 @@ class UpdateOptions:
             level=chosen("--level", self.level, LEVELS)[0],
             estimator=chosen("--estimator", self.estimator, tuple(ESTIMATORS))[0],
             updates=chosen("--updates", self.updates, UPDATES)[0],
+            pdf=chosen("--pdf", self.pdf, PDF_CHOICES)[0],
             since=parse_moment("--from", self.since),
             until=parse_moment("--until", self.until),
             seed=seed,

@@ -82,7 +82,7 @@ def _all(stream: BinaryIO, limit: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """One copy as the map lists it, nothing checked yet."""
 
     original: Any
@@ -117,7 +117,7 @@ def _bare(data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def entries(data: bytes) -> Iterable[Entry | BadRecord]:
+def entries(data: bytes) -> Iterable[MapEntry | BadRecord]:
     """What a map lists, in any of its formats; a further page of it is a `BadRecord` of the reason `MORE`."""
     if data.startswith(b"<"):
         return _of_links(list(_links(data.decode("utf-8", "replace"))))
@@ -173,7 +173,7 @@ def _link(text: str, at: int) -> tuple[_Link | None, int]:
     return _Link(uri[1].strip(), parameters), end
 
 
-def _of_links(links: list[_Link | BadRecord]) -> Iterator[Entry | BadRecord]:
+def _of_links(links: list[_Link | BadRecord]) -> Iterator[MapEntry | BadRecord]:
     known = [link for link in links if isinstance(link, _Link)]
     original = next((link.uri for link in known if "original" in link.relations), None)
     own = {link.uri for link in known if "self" in link.relations}
@@ -181,7 +181,7 @@ def _of_links(links: list[_Link | BadRecord]) -> Iterator[Entry | BadRecord]:
         if isinstance(link, BadRecord):
             yield link
         elif "memento" in link.relations:
-            yield Entry(original, link.parameters.get("datetime"), link.uri)
+            yield MapEntry(original, link.parameters.get("datetime"), link.uri)
         elif "timemap" in link.relations and link.uri not in own and _is_page(link.parameters):
             yield BadRecord(MORE, link.uri[:2000])
 
@@ -195,7 +195,7 @@ def _is_page(parameters: Mapping[str, str]) -> bool:
 # JSON
 
 
-def _of_json(document: Any) -> Iterator[Entry | BadRecord]:
+def _of_json(document: Any) -> Iterator[MapEntry | BadRecord]:
     if isinstance(document, list):
         return _of_rows(document)
     if isinstance(document.get("mementos"), dict) or "timemap_index" in document:
@@ -203,7 +203,7 @@ def _of_json(document: Any) -> Iterator[Entry | BadRecord]:
     return iter([_of_record(document, document.get("original_uri"))])
 
 
-def _of_rows(rows: list[Any]) -> Iterator[Entry | BadRecord]:
+def _of_rows(rows: list[Any]) -> Iterator[MapEntry | BadRecord]:
     """Rows below a header row; the index server ends a page with an empty row and the key of the next page."""
     if not rows:
         return
@@ -221,7 +221,7 @@ def _of_rows(rows: list[Any]) -> Iterator[Entry | BadRecord]:
             yield _of_record(dict(zip(map(str, header), row, strict=True)), None)
 
 
-def _of_object(document: Mapping[str, Any]) -> Iterator[Entry | BadRecord]:
+def _of_object(document: Mapping[str, Any]) -> Iterator[MapEntry | BadRecord]:
     mementos, original = document.get("mementos") or {}, document.get("original_uri")
     seen: set[Any] = set()
     for name in ("list", "first", "prev", "next", "last"):
@@ -244,11 +244,11 @@ def _further_pages(document: Mapping[str, Any]) -> Iterator[BadRecord]:
         yield BadRecord(MORE, str(uri)[:2000])
 
 
-def _of_record(record: Any, original: Any) -> Entry | BadRecord:
+def _of_record(record: Any, original: Any) -> MapEntry | BadRecord:
     """An entry under the names that the index servers and the map servers use."""
     if not isinstance(record, dict):
         return BadRecord("not a memento", repr(record)[:80])
-    return Entry(
+    return MapEntry(
         original=record.get("original") or record.get("url") or original,
         at=record.get("timestamp") or record.get("datetime"),
         uri=record.get("uri"),
@@ -258,7 +258,7 @@ def _of_record(record: Any, original: Any) -> Entry | BadRecord:
     )
 
 
-def _of_lines(data: bytes) -> Iterator[Entry | BadRecord]:
+def _of_lines(data: bytes) -> Iterator[MapEntry | BadRecord]:
     """One object per line, with or without its time in front; lines with ``!`` are about the map itself."""
     original: Any = None
     for line in data.splitlines():
@@ -269,7 +269,7 @@ def _of_lines(data: bytes) -> Iterator[Entry | BadRecord]:
             yield _of_line(line.strip(), original)
 
 
-def _of_line(line: bytes, original: Any) -> Entry | BadRecord:
+def _of_line(line: bytes, original: Any) -> MapEntry | BadRecord:
     parts = _LINE.match(line)
     record = _object(parts[2]) if parts else None
     if parts is None or record is None:

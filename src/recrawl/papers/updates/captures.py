@@ -14,6 +14,8 @@ from recrawl.core.arrays import Ints, Ints8
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline, count_new
 from recrawl.insight.rates import NEW, SAME, UNDEFINED
+from recrawl.papers.updates.pdf_links import with_links_to_pdf
+from recrawl.web.pdf import WITH
 from recrawl.web.urls import host, path_depth
 from recrawl.web.visit import Outcome
 from recrawl.world.rounds import rounds_of
@@ -43,20 +45,22 @@ class Captures:
         return _n_until(self.start, self.at, last)
 
 
-def captures_of(history: History, every: str = VISITS, level: str = "page") -> Captures:
+def captures_of(history: History, every: str = VISITS, level: str = "page", pdf: str = WITH) -> Captures:
     """The captures of a history.
 
     `every` is ``"visits"`` (each successful visit whose links are known is a capture) or rounds as for a panel: then the last such
     visit in a round is its capture, dated at the round's end, so that a window of w rounds holds w intervals however the crawler
-    was delayed. An update is a link never before on the page.
+    was delayed. An update is a link never before on the page; `pdf` says whether links to PDF files count with all
+    others, alone, or not.
 
     At the level ``"site"`` all pages of a host at most two directories deep are one: a capture of any of them is a capture
     of the site, and an update of any is an update of the site.
     """
-    timeline = history.timeline
+    timeline = with_links_to_pdf(history, pdf)
     seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (timeline.links >= 0))
     if every == VISITS:
-        at, new = timeline.at[seen], history.novelty.total("page")[seen]
+        novelty = history.novelty if pdf == WITH else count_new(timeline)
+        at, new = timeline.at[seen], novelty.total("page")[seen]
     else:
         seen, at = _last_of_round(timeline, every, seen)
         new = count_new(timeline.select(seen)).total("page")

@@ -32,6 +32,7 @@ from recrawl.insight.rates import (
 from recrawl.papers.updates.captures import VISITS, Captures, captures_of
 from recrawl.papers.updates.laws import laws
 from recrawl.papers.updates.scores import ChoiceCounts, best_rows, score_rows, weighted_precisions
+from recrawl.web.pdf import WITH
 
 Row: TypeAlias = dict[str, Any]
 UPDATES = ("interpolated", "observed")
@@ -51,6 +52,7 @@ class UpdateSettings:
     level: str = "page"
     estimator: str = "maximum-likelihood"
     updates: str = "interpolated"
+    pdf: str = WITH  # whether new links to PDF files count with all others, alone, or not
     since: datetime | None = None  # the earliest reference time
     until: datetime | None = None  # the end of the last evaluated interval
     seed: int = 0  # of the order among pages that are equal in a ranking
@@ -73,7 +75,7 @@ def evaluate_updates(
     history: History, settings: UpdateSettings, on_step: Callable[[str], None] = lambda what: None
 ) -> UpdateEvaluation:
     """Scores by window and threshold (Table I, Figs. 8 to 10), rankings (Fig. 11), and the laws of updates (Figs. 4 to 6)."""
-    captures = captures_of(history, settings.every, settings.level)
+    captures = captures_of(history, settings.every, settings.level, settings.pdf)
     evaluation = _described(captures, settings)
     times = reference_times(captures, settings)
     evaluation.rows = {"scores": [], "best": [], "rankings": []}

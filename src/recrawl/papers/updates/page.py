@@ -14,10 +14,12 @@ from recrawl.papers.updates.tables import rows_where, subject
 from recrawl.report.page import Section, write_page
 from recrawl.report.parts import ReportPart, page_sections, terminal_tables
 from recrawl.report.tables import Table
+from recrawl.web.pdf import ONLY, WITH, WITHOUT
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+_LINKS = {WITH: "links", ONLY: "links to PDF files", WITHOUT: "links to anything but PDF files"}
 N_WINDOWS = 2  #: windows whose curves are drawn, as in the paper
 
 
@@ -49,7 +51,7 @@ def scope(evaluation: UpdateEvaluation) -> str:
     captures = "visits" if settings.every == "visits" else f"captures (one per round, {settings.every})"
     return (
         f"{evaluation.n_pages:,} {subject(evaluation)} with {evaluation.n_captures:,} {captures} from {evaluation.first[:10]} to "
-        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links never before on the page. Rates by "
+        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show {_LINKS[settings.pdf]} never before on the page. Rates by "
         f"{settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
         f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
         "Nothing chosen at a reference time depends on a later visit."
@@ -69,7 +71,8 @@ def findings(evaluation: UpdateEvaluation) -> list[str]:
     for row in evaluation.rows["rates"]:
         sentences.append(
             f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain a link; half of the "
-            f"others gain one every {duration(24 * row['median_days'])} or more often."
+            f"others gain one every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
+            f"{duration(24 * row['mean_days'])})."
         )
     return sentences
 
@@ -144,14 +147,16 @@ PARTS: tuple[ReportPart[UpdateEvaluation], ...] = (
         title="How often pages are updated",
         text=lambda evaluation: (
             "λ is the estimated number of updates per day over the whole evaluated time, from updates dated when they were seen "
-            "(HACS Fig. 4); λ̃ the same with updates dated halfway to the visit before (Fig. 5). In a Poisson process the median "
-            "time between updates is ln 2 = 0.69 of the mean; much less means that updates come in bursts."
+            "(HACS Fig. 4). The mean and the distribution of 1/λ, the time from one update to the next, are those of "
+            f"{subject(evaluation)} with updates; the paper's means are 141.5 days for homepages and 75 for websites. λ̃ is the "
+            "same as λ, with updates dated halfway to the visit before (Fig. 5). In a Poisson process the median time between "
+            "updates is ln 2 = 0.69 of the mean; much less means that updates come in bursts."
         ),
         figures=lambda evaluation: [
             *(figures.rate_figure(evaluation, row) for row in evaluation.rows["rates"]),
             *(figures.interval_figure(evaluation, row) for row in evaluation.rows["intervals"]),
         ],
-        tables=lambda evaluation: [tables.rate_table(evaluation)],
+        tables=lambda evaluation: [tables.rate_table(evaluation), tables.rate_histogram_table(evaluation)],
     ),
     ReportPart(
         title="Do updates follow a Poisson process?",

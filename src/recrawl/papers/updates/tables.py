@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from recrawl.core.words import duration
@@ -70,7 +71,11 @@ def rate_table(evaluation: UpdateEvaluation) -> Table:
         rows += [
             [f"{subject(evaluation)} with an update", f"{row['n_pages']:,}"],
             [f"{subject(evaluation)} without any", f"{row['n_never']:,}"],
+            ["mean of 1/λ", duration(24 * row["mean_days"])],
             ["median of 1/λ", duration(24 * row["median_days"])],
+            ["1/λ of the first and the last 5%: up to, from", f"{_days(row, '5%')}, {_days(row, '95%')}"],
+            ["1/λ of the first and the last 10%: up to, from", f"{_days(row, '10%')}, {_days(row, '90%')}"],
+            ["1/λ of the first and the last quarter: up to, from", f"{_days(row, '25%')}, {_days(row, '75%')}"],
             ["log-normal law: mean and deviation of ln(1/λ)", f"{row['log_mean']:.2f}, {row['log_deviation']:.2f}"],
         ]
         if row["distance"] is not None:
@@ -83,6 +88,23 @@ def rate_table(evaluation: UpdateEvaluation) -> Table:
         if row["spearman"] is not None:
             rows.append(["rank correlation of the two", f"{row['spearman']:.2f}"])
     return Table(("quantity", "value"), rows, note=_empty(rows))
+
+
+def _days(row: Row, quantile: str) -> str:
+    return duration(24 * row["quantiles"][quantile])
+
+
+def rate_histogram_table(evaluation: UpdateEvaluation) -> Table:
+    """The distribution of 1/λ in numbers, with the log-normal law beside it (HACS Fig. 4)."""
+    whom = f"share of {subject(evaluation)}"
+    rows: list[list[Cell]] = []
+    for row in evaluation.rows.get("rates", []):
+        up_to = 0.0
+        for bounds, share, law in zip(pairwise(row["edges"]), row["share"], row["law_share"], strict=True):
+            up_to += share
+            rows.append([bin_name(dict(zip(("lower_days", "upper_days"), bounds, strict=True))), share, law, up_to])
+    header = ("1/λ, days", whom, "log-normal law", "up to here")
+    return Table(header, rows, dict.fromkeys(header[1:], ".1%"), title="How 1/λ is distributed", note=_empty(rows))
 
 
 def poisson_table(evaluation: UpdateEvaluation) -> Table:

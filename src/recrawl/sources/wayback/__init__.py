@@ -8,14 +8,13 @@ capture shows, `state` remembers it all on disk, and `archive` puts them togethe
 
 from recrawl.sources.wayback.archive import Archive, ArchiveReport, Delivery, ReadPage
 from recrawl.sources.wayback.client import BASE_URL, PATIENCE, Client, Clock
-from recrawl.sources.wayback.filters import PDF_CHOICES, Filters
+from recrawl.sources.wayback.filters import Filters
 from recrawl.sources.wayback.probe import NAMES as INTERFACES
 
 __all__ = [
     "BASE_URL",
     "INTERFACES",
     "PATIENCE",
-    "PDF_CHOICES",
     "Archive",
     "ArchiveReport",
     "Client",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from recrawl.errors import BadOption
 from recrawl.sources.wayback.captures import Capture
 from recrawl.sources.wayback.question import Question
+from recrawl.web.pdf import ONLY, PDF_CHOICES, WITH, is_named_pdf
 from recrawl.web.urls import canonical
-
-WITH, ONLY, WITHOUT = "with", "only", "without"
-PDF_CHOICES = (WITH, ONLY, WITHOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,6 @@ def _pdf_files(captures: list[Capture]) -> frozenset[str]:
 
 
 def _is_pdf(capture: Capture) -> bool:
-    if capture.mimetype.lower().startswith(("application/pdf", "application/x-pdf")):
-        return True
-    return urlsplit(capture.original).path.lower().endswith(".pdf")
+    return capture.mimetype.lower().startswith(("application/pdf", "application/x-pdf")) or is_named_pdf(
+        capture.original
+    )

@@ -184,7 +184,7 @@ def _capture(
         raise TypeError("a capture's time, URL or type is not a text")
     if not (status is None or isinstance(status, int)):
         raise TypeError("a capture's status is not a number")
-    capture = Capture(timestamp, original, mimetype, status, _text(digest), _text(copy))
+    capture = Capture(timestamp, original, mimetype, status, _text(digest), copy=_text(copy))
     check(capture)
     return capture
 

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 import orjson
 
 from recrawl.errors import ArchiveError, BadRecord, TryAgain
-from recrawl.sources.timemap import MORE, Entry, TimeMap, entries
+from recrawl.sources.timemap import MORE, MapEntry, TimeMap, entries
 from recrawl.sources.wayback.captures import EXACT, Capture, IndexPage, IndexRequest, check, listed, timestamp
 from recrawl.sources.wayback.client import Client
 from recrawl.sources.wayback.interface import Answer, Interface, get, short
@@ -75,7 +75,7 @@ def _server(address: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _entries(answer: Answer) -> list[Entry | BadRecord]:
+def _entries(answer: Answer) -> list[MapEntry | BadRecord]:
     if answer.status == 404:
         return []
     if answer.status != 200:
@@ -86,7 +86,7 @@ def _entries(answer: Answer) -> list[Entry | BadRecord]:
     return list(entries(data))
 
 
-def _captures(found: list[Entry | BadRecord], request: IndexRequest) -> tuple[list[Capture], Counter[str]]:
+def _captures(found: list[MapEntry | BadRecord], request: IndexRequest) -> tuple[list[Capture], Counter[str]]:
     captures: list[Capture] = []
     bad: Counter[str] = Counter()
     for entry in found:
@@ -102,7 +102,7 @@ def _captures(found: list[Entry | BadRecord], request: IndexRequest) -> tuple[li
     return captures, +bad
 
 
-def _capture(entry: Entry) -> Capture:
+def _capture(entry: MapEntry) -> Capture:
     """A capture; the address of its copy without the archive's frame, where the archive writes addresses as Wayback does."""
     at = timestamp(entry.visit(None).at)
     copy = _COPY.match(entry.uri) if isinstance(entry.uri, str) else None
@@ -111,7 +111,7 @@ def _capture(entry: Entry) -> Capture:
     if entry.status is not None or entry.mimetype is not None:
         texts = (str(value or "-") for value in (original, entry.mimetype, entry.status, entry.digest))
         return replace(listed(at, *texts), copy=raw)
-    capture = Capture(at, str(original), "-", None, entry.digest if isinstance(entry.digest, str) else None, raw)
+    capture = Capture(at, str(original), "-", None, entry.digest if isinstance(entry.digest, str) else None, copy=raw)
     check(capture)
     return capture
 
