@@ -223,6 +223,22 @@ def test_half_a_line_at_the_end_of_a_journal_costs_one_step(
         assert collect(later, "foo.edu/~bar/*") == []
 
 
+def test_the_state_of_an_earlier_version_is_continued(site: Any, tmp_path: Path) -> None:
+    """It has no parts, and no addresses of copies; its name is the same."""
+    url = "http://foo.edu/~bar/"
+    assert len(collect(archive(site.base_url, tmp_path, interface="internet-archive"), url)) == 2
+    (path,) = tmp_path.glob("*.json")
+    record = json.loads(path.read_text())
+    del record["part"]
+    record |= {"resume_key": None, "complete_at": None}
+    record["captures"] = record["captures"][:1]
+    path.write_text(json.dumps(record))
+    assert [visit.at.day for visit in collect(archive(site.base_url, tmp_path, interface="internet-archive"), url)] == [
+        2
+    ]
+    assert path == states.state_path(tmp_path, url, site.base_url, True)
+
+
 # -- paging by time ---------------------------------------------------------------------------------------------------
 
 
@@ -408,8 +424,10 @@ def test_a_server_that_speaks_nothing_known_is_named_with_the_way_out(tmp_path: 
 
     with Shop() as shop:
         run = archive(shop.base_url, tmp_path)
-        assert collect(run, "http://e.org/") == []
-    (reason,) = run.report.failed.values()
+        assert collect(run, *(f"http://{name}.org/" for name in "abcdef")) == []
+        assert len(shop.log) == 6  # not again for every page
+    assert len(run.report.failed) == 6
+    (reason,) = set(run.report.failed.values())
     assert all(name in reason for name in INTERFACES)
     assert "--interface" in reason
 

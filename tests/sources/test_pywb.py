@@ -36,8 +36,9 @@ class Hurried(Clock):
 
 
 @pytest.fixture(scope="module")
-def programs(request: pytest.FixtureRequest) -> Path:
-    return pywb_server.environment(Path(request.config.cache.mkdir("pywb")))  # type: ignore[union-attr]
+def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cache = request.config.cache
+    return pywb_server.environment(Path(cache.mkdir("pywb")) if cache else tmp_path_factory.mktemp("pywb"))
 
 
 @pytest.fixture(scope="module")

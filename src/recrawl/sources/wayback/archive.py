@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from recrawl.errors import ArchiveBusy, ArchiveError, BadRecord, BadUrl
 from recrawl.sources.wayback.captures import EXACT, Capture, IndexPage, IndexRequest, timestamp
 from recrawl.sources.wayback.client import Client
+from recrawl.sources.wayback.deliveries import ArchiveReport, Delivery
 from recrawl.sources.wayback.filters import EVERYTHING, Filters
 from recrawl.sources.wayback.interface import Interface
 from recrawl.sources.wayback.internet_archive import InternetArchive
@@ -30,34 +31,6 @@ ReadPage: TypeAlias = Callable[[str, datetime, int, Mapping[str, str], bytes], V
 PAGE_SIZE = 1000  # captures of one page in one answer
 WIDE_PAGE_SIZE = 10_000  # of many pages
 _FAILURES_IN_A_ROW = 3  # mementos; then the archive is not well, and the URL is left for the next run
-
-
-@dataclass
-class ArchiveReport:
-    """What a run did."""
-
-    urls: int = 0  # or prefixes, or domains
-    captures: int = 0  # new ones learnt from the index
-    visits: int = 0
-    mementos: int = 0
-    without_links: Counter[str] = field(default_factory=Counter)  # visits with a status and digest only, by reason
-    skipped: Counter[str] = field(
-        default_factory=Counter
-    )  # lines of the index that cannot be used or are not wanted, by reason
-    failed: dict[str, str] = field(default_factory=dict)  # URL → why; the next run tries again
-    stopped: str | None = None  # why the run ended before its end; the next run goes on
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class Delivery:
-    """A visit on its way; `Archive.acknowledge` it once it is stored."""
-
-    url: str  # as requested
-    visit: Visit
-    _key: Key
-    _complete: bool
-    _state: UrlState = field(repr=False)
 
 
 class Archive:
@@ -99,6 +72,7 @@ class Archive:
         self.report = ArchiveReport()
         self._interface = named_interface(interface, client.base_url) if interface else None
         self._is_named = interface is not None
+        self._unknown: ArchiveError | None = None  # why it could not be found out what the server speaks
         # Deliveries keep their URL's state alive; a second look at the same URL must share it, or marks would be lost.
         self._states: WeakValueDictionary[str, UrlState] = WeakValueDictionary()
 
@@ -127,17 +101,22 @@ class Archive:
 
     def acknowledge(self, *deliveries: Delivery) -> None:
         """Remember, on disk, that these visits are stored. Cheaper for many at once: a question's file is written once."""
-        marks: dict[int, dict[Key, bool]] = {}
-        states = {id(delivery._state): delivery._state for delivery in deliveries}
+        marks: dict[int, tuple[UrlState, dict[Key, bool]]] = {}
         for delivery in deliveries:
-            marks.setdefault(id(delivery._state), {})[delivery._key] = delivery._complete
-        for of, state in states.items():
-            state.mark(marks[of])
+            marks.setdefault(id(delivery._state), (delivery._state, {}))[1][delivery._key] = delivery._complete
+        for state, stored in marks.values():
+            state.mark(stored)
 
     def _speaking(self, question: Question) -> Interface:
         """What the server speaks, found out with the first question."""
+        if self._unknown is not None:
+            raise self._unknown  # asked once, not again for every URL
         if self._interface is None:
-            self._interface = find_interface(self.client, self.state_dir, question.url)
+            try:
+                self._interface = find_interface(self.client, self.state_dir, question.url)
+            except ArchiveError as error:
+                self._unknown = error
+                raise
         if question.match not in self._interface.matches:
             raise ArchiveError(
                 f"{self.client.base_url} lists the captures of single pages only ({self._interface.name}); "

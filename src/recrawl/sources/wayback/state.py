@@ -145,7 +145,7 @@ class UrlState:
 
 def state_path(folder: Path, url: str, *about: object) -> Path:
     """The file of one URL; `about` is what else makes it another question: which archive, with or without mementos."""
-    readable = re.sub(r"[^A-Za-z0-9.-]+", "-", url.partition("://")[2])[:60].strip("-.")
+    readable = re.sub(r"[^A-Za-z0-9.-]+", "-", url.partition("://")[2] or url)[:60].strip("-.")
     return folder / f"{readable}-{hash64(repr((url, *about))) & (1 << 64) - 1:016x}.json"
 
 
