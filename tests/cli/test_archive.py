@@ -1,6 +1,7 @@
 """``recrawl archive`` from the command line to the history, against an archive on loopback."""
 
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from commands import command
+from recrawl.cli.archive import archive as archive_command
+from recrawl.core.times import parse_period
 from recrawl.history import History
-from recrawl.sources.wayback import INTERFACES
+from recrawl.sources.wayback import INTERFACES, PATIENCE
 from recrawl.web.pdf import PDF_CHOICES
 
 PAGE = "http://example.org/"
@@ -110,3 +113,8 @@ def test_the_help_names_every_interface_and_every_choice() -> None:
     text = " ".join(command("archive", "--help").stdout.split())
     for name in (*INTERFACES, *PDF_CHOICES):
         assert name in text
+
+
+def test_the_command_is_as_patient_as_the_client() -> None:
+    default = inspect.signature(archive_command).parameters["patience"].default
+    assert parse_period(default).total_seconds() == PATIENCE

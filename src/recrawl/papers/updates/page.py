@@ -19,7 +19,7 @@ from recrawl.web.pdf import ONLY, WITH, WITHOUT
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_LINKS = {WITH: "links", ONLY: "links to PDF files", WITHOUT: "links to anything but PDF files"}
+_TO = {WITH: "", ONLY: " to PDF files", WITHOUT: " to anything but PDF files"}  # the links that are updates
 N_WINDOWS = 2  #: windows whose curves are drawn, as in the paper
 
 
@@ -51,7 +51,7 @@ def scope(evaluation: UpdateEvaluation) -> str:
     captures = "visits" if settings.every == "visits" else f"captures (one per round, {settings.every})"
     return (
         f"{evaluation.n_pages:,} {subject(evaluation)} with {evaluation.n_captures:,} {captures} from {evaluation.first[:10]} to "
-        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show {_LINKS[settings.pdf]} never before on the page. Rates by "
+        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links{_TO[settings.pdf]} never before on the page. Rates by "
         f"{settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
         f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
         "Nothing chosen at a reference time depends on a later visit."
@@ -66,12 +66,14 @@ def findings(evaluation: UpdateEvaluation) -> list[str]:
         if row["recall"] is not None
     ]
     if not best:
-        return [f"No {subject(evaluation)[:-1]} gained a link in the evaluated time: there was nothing to predict."]
+        return [
+            f"No {subject(evaluation)[:-1]} gained a link{_TO[evaluation.settings.pdf]} in the evaluated time: there was nothing to predict."
+        ]
     sentences = [_best(evaluation, max(best, key=lambda row: float(row["f1"])))]
     for row in evaluation.rows["rates"]:
         sentences.append(
-            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain a link; half of the "
-            f"others gain one every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
+            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain links{_TO[evaluation.settings.pdf]}; half of the "
+            f"others gain some every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
             f"{duration(24 * row['mean_days'])})."
         )
     return sentences

@@ -73,9 +73,9 @@ def rate_table(evaluation: UpdateEvaluation) -> Table:
             [f"{subject(evaluation)} without any", f"{row['n_never']:,}"],
             ["mean of 1/λ", duration(24 * row["mean_days"])],
             ["median of 1/λ", duration(24 * row["median_days"])],
-            ["1/λ of the first and the last 5%: up to, from", f"{_days(row, '5%')}, {_days(row, '95%')}"],
-            ["1/λ of the first and the last 10%: up to, from", f"{_days(row, '10%')}, {_days(row, '90%')}"],
-            ["1/λ of the first and the last quarter: up to, from", f"{_days(row, '25%')}, {_days(row, '75%')}"],
+            ["quantiles of 1/λ: 5% and 95%", f"{_days(row, '5%')}, {_days(row, '95%')}"],
+            ["quantiles of 1/λ: 10% and 90%", f"{_days(row, '10%')}, {_days(row, '90%')}"],
+            ["quantiles of 1/λ: 25% and 75%", f"{_days(row, '25%')}, {_days(row, '75%')}"],
             ["log-normal law: mean and deviation of ln(1/λ)", f"{row['log_mean']:.2f}, {row['log_deviation']:.2f}"],
         ]
         if row["distance"] is not None:
