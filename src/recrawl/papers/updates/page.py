@@ -51,8 +51,8 @@ def scope(evaluation: UpdateEvaluation) -> str:
     captures = "visits" if settings.every == "visits" else f"captures (one per round, {settings.every})"
     return (
         f"{evaluation.n_pages:,} {subject(evaluation)} with {evaluation.n_captures:,} {captures} from {evaluation.first[:10]} to "
-        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links{_TO[settings.pdf]} never before on the page. Rates by "
-        f"{settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
+        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links{_TO[settings.pdf]} never before on the page. "
+        f"Rates by {settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
         f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
         "Nothing chosen at a reference time depends on a later visit."
     )
@@ -60,20 +60,20 @@ def scope(evaluation: UpdateEvaluation) -> str:
 
 def findings(evaluation: UpdateEvaluation) -> list[str]:
     """What the evaluation shows, in a few sentences."""
+    to = _TO[evaluation.settings.pdf]
     best = [
         row
         for row in rows_where(evaluation, "best", average="micro", policy="history-aware")
         if row["recall"] is not None
     ]
     if not best:
-        return [
-            f"No {subject(evaluation)[:-1]} gained a link{_TO[evaluation.settings.pdf]} in the evaluated time: there was nothing to predict."
-        ]
+        whom = subject(evaluation)[:-1]
+        return [f"No {whom} gained a link{to} in the evaluated time: there was nothing to predict."]
     sentences = [_best(evaluation, max(best, key=lambda row: float(row["f1"])))]
     for row in evaluation.rows["rates"]:
         sentences.append(
-            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain links{_TO[evaluation.settings.pdf]}; half of the "
-            f"others gain some every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
+            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain links{to}; half "
+            f"of the others gain some every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
             f"{duration(24 * row['mean_days'])})."
         )
     return sentences
