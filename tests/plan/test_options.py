@@ -144,7 +144,7 @@ def test_the_commands_refuse_them_before_they_open_the_history(
 def test_every_option_is_refused_in_some_case() -> None:
     """But for those that any value fits: patterns of URLs, and flags."""
     covered = {name for options, _ in REFUSED for name in options}
-    assert set(NAMES) - covered == {"exclude", "retry_gone", "relearn"}
+    assert set(NAMES) - covered == {"exclude", "retry_gone", "unwatched", "relearn"}
 
 
 def test_only_python_can_give_values_of_the_wrong_type() -> None:

@@ -27,6 +27,7 @@ from recrawl.cli import (
     synth,
     train,
     tune,
+    watch,
 )
 from recrawl.cli.tidy import TidyGroup, tidy
 from recrawl.errors import BadOption, RecrawlError
@@ -56,6 +57,7 @@ for module in (
     explain,
     score,
     crawl,
+    watch,
     relevance,
     synth,
     export,

@@ -12,6 +12,7 @@ import typer
 from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json
 from recrawl.cli.crawl_options import FetchOptions, FirstCrawlOptions, PoliteOptions
 from recrawl.cli.option_groups import with_options
+from recrawl.crawl.follow_options import FollowOptions
 from recrawl.errors import RecrawlError
 from recrawl.plan.options import PlanOptions
 
@@ -28,6 +29,7 @@ def crawl(
     polite: PoliteOptions,
     first: FirstCrawlOptions,
     fetch: FetchOptions,
+    follow: FollowOptions,
     history: HistoryOption = HISTORY,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="Number of cycles, one after the other.")] = 1,
     json: JsonOption = False,
@@ -48,8 +50,8 @@ def crawl(
     from recrawl.crawl.view import CrawlView, crawl_summary
     from recrawl.history.store import check_format
 
-    _check(options, first, fetch)
-    plan, settings = fetch.plan, _settings(options, fetch, history)
+    _check(options, first, fetch, follow)
+    plan, settings = fetch.plan, _settings(options, fetch, follow, history)
     frontier = first.frontier(options.per_host, polite.host_at_once)
     if frontier is None and plan is None:
         check_format(Path(history))  # a plan is made from what was crawled before
@@ -84,8 +86,9 @@ def crawl(
     _check_any_received([crawl_summary(stats) for stats in result.cycles])
 
 
-def _check(options: PlanOptions, first: FirstCrawlOptions, fetch: FetchOptions) -> None:
+def _check(options: PlanOptions, first: FirstCrawlOptions, fetch: FetchOptions, follow: FollowOptions) -> None:
     """What can be known to be wrong before anything is fetched."""
+    from recrawl.crawl.judging import judge_of
     from recrawl.crawl.planned import read_plan
 
     _check_every(options.every)
@@ -95,15 +98,16 @@ def _check(options: PlanOptions, first: FirstCrawlOptions, fetch: FetchOptions) 
         raise typer.BadParameter(f"--warc {fetch.warc}: that is a file; name a directory")
     if fetch.plan is not None and fetch.plan != "none":
         read_plan(Path(fetch.plan))
+    judge_of(follow)
 
 
-def _settings(options: PlanOptions, fetch: FetchOptions, history: str) -> dict[str, Any]:
+def _settings(options: PlanOptions, fetch: FetchOptions, follow: FollowOptions, history: str) -> dict[str, Any]:
     """All options as the add-on takes them."""
     from recrawl.crawl.settings import CrawlOptions
 
     of_plan = {each.name: getattr(options, each.name) for each in fields(options)}
     of_plan["every"] = "auto"  # here the option says when the next cycle begins
-    return CrawlOptions(**of_plan, **asdict(fetch), history=history).as_settings()
+    return CrawlOptions(**of_plan, **asdict(fetch), **asdict(follow), history=history).as_settings()
 
 
 def _check_any_received(cycles: list[dict[str, Any]]) -> None:
@@ -112,6 +116,20 @@ def _check_any_received(cycles: list[dict[str, Any]]) -> None:
     n_failed = sum(cycle[kind] for cycle in cycles for kind in ("failed", "forbidden", "refused"))
     if n_failed and not n_received:
         raise RecrawlError("no page could be fetched; the messages above say why")
+
+
+def _followed(summary: dict[str, Any]) -> str:
+    """What became of the new links that were followed."""
+    from recrawl.core.words import count
+
+    relevant = f", {summary['relevant']:,} pages of this crawl are relevant" if summary["relevant"] else ""
+    hubs = summary["adopted"]
+    watched = (
+        f"{count(hubs, 'page')} {'is' if hubs == 1 else 'are'} watched from now on"
+        if hubs
+        else "none is worth watching"
+    )
+    return f"{count(summary['followed'], 'new link')} followed{relevant}: {watched}"
 
 
 def _check_every(every: str) -> None:
@@ -141,6 +159,8 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | Non
     )
     expected = f", {rounded(summary['expected_new_links'])} were expected" if summary["planned"] else ""
     screen.print(f"{summary['new_links']:,} new links{expected}", markup=False)
+    if summary["followed"]:
+        screen.print(_followed(summary), markup=False)
     for text in summary["notes"]:
         screen.print(text, style="dim", markup=False)
     if summary["failed"]:

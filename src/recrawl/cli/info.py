@@ -17,6 +17,7 @@ from recrawl.cli.common import (
     working,
 )
 from recrawl.cli.screen import Screen
+from recrawl.core.words import count
 
 if TYPE_CHECKING:
     from recrawl.history import History, Summary
@@ -43,20 +44,34 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
         totals = summary(opened)
     sizes = opened.store.size_in_bytes()
     hints = _hints(opened)
+    n_unwatched = _n_unwatched(opened)
     from recrawl.plan.readiness import readiness
 
     ready = readiness(opened) if totals.visits else None
     if json:
-        print_json({**totals.as_dict(), "bytes": sizes, "hints": hints, "ready": ready and ready.as_dict()})
+        more = {"hints": hints, "unwatched": n_unwatched, "ready": ready and ready.as_dict()}
+        print_json({**totals.as_dict(), "bytes": sizes, **more})
     else:
         _print(totals, sum(sizes.values()))
         for sentence in ready.sentences() if ready else ():
             Screen().line(sentence)
+        if n_unwatched:
+            Screen().line(f"{count(n_unwatched, 'page')} not watched: plans leave them out; recrawl watch lists them")
         for kind, row in hints.items():
             Screen().line(
                 f"{kind}s: {row['judged_hosts']:,} hosts with visits to compare them with, trusted on {row['proven_hosts']:,}; "
                 f"{row['right']:,} of {row['hinted']:,} hints were right"
             )
+
+
+def _n_unwatched(history: History) -> int:
+    """Visited pages that are not watched."""
+    import numpy as np
+
+    from recrawl.history.watching import unwatched
+
+    left_out = unwatched(history)
+    return int(np.isin(left_out, history.page_times()[0]).sum()) if len(left_out) else 0
 
 
 def _hints(history: History) -> dict[str, dict[str, int]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
+from recrawl.crawl.follow_options import NEW
+from recrawl.crawl.judging import judge_of
 from recrawl.crawl.settings import CrawlOptions
 from recrawl.crawl.versions import add_component
 from recrawl.errors import RecrawlError
@@ -27,6 +29,10 @@ class Addon:
             History.create(options.history)
         except (RecrawlError, OSError) as error:
             raise NotConfigured(f"cannot use the history {options.history}: {error}") from error
+        try:
+            judge_of(options)
+        except RecrawlError as error:
+            raise NotConfigured(str(error)) from error
         _add_components(settings, options)
 
 
@@ -34,6 +40,7 @@ def _add_components(settings: BaseSettings, options: CrawlOptions) -> None:
     """Add each component at its place among Scrapy's own. `recrawl.crawl.record` says why three of them record."""
     from recrawl.crawl.archive import WarcMiddleware
     from recrawl.crawl.conditional import ConditionalRequests
+    from recrawl.crawl.follow_new import FollowNew, KeepInScope
     from recrawl.crawl.lifecycle import SessionLifecycle
     from recrawl.crawl.record import RecordFailures, RecordPages, RecordRedirects
     from recrawl.crawl.start import PlannedStart
@@ -45,9 +52,13 @@ def _add_components(settings: BaseSettings, options: CrawlOptions) -> None:
     }
     if options.conditional:
         middlewares[ConditionalRequests] = 540  # before retries, so that every attempt is conditional
+    if options.follow == NEW:
+        middlewares[KeepInScope] = 90  # before robots.txt of another site is read
     if options.warc:
         middlewares[WarcMiddleware] = 990  # next to the network
     for component, order in middlewares.items():
         add_component(settings, "DOWNLOADER_MIDDLEWARES", component, order)
     add_component(settings, "SPIDER_MIDDLEWARES", PlannedStart, 90)
     add_component(settings, "EXTENSIONS", SessionLifecycle, 0)
+    if options.follow == NEW:
+        add_component(settings, "EXTENSIONS", FollowNew, 0)

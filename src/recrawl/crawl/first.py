@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from recrawl.core.arrays import Ints
 from recrawl.core.times import microseconds
 from recrawl.crawl.frontier import Frontier
+from recrawl.crawl.page_links import links_shown
 from recrawl.crawl.unfinished import FIRST, read_note, remove_note, write_note
 from recrawl.history import History
 from recrawl.replay.focus import words_of
-from recrawl.web.urls import trap
 from recrawl.web.visit import Outcome
 
 
@@ -59,18 +57,7 @@ class FirstCrawl:
         urls = self.history.urls_of(page).to_pylist()
         restored = [
             self.frontier.restore(url, links, words_by_page.get(page_id, Counter()))
-            for page_id, url, links in zip(page.tolist(), urls, self._links(since), strict=True)
+            for page_id, url, links in zip(page.tolist(), urls, links_shown(self.history, since), strict=True)
             if url is not None
         ]
         return sum(restored)
-
-    def _links(self, visits: Ints) -> Iterator[list[str]]:
-        """The links that each visit showed, without those that look like crawler traps."""
-        timeline = self.history.timeline
-        sets, number = timeline.sets, np.where(timeline.outcome[visits] == Outcome.OK, timeline.links[visits], -1)
-        lists = [sets.links[sets.start[i] : sets.start[i + 1]] if i >= 0 else sets.links[:0] for i in number]
-        urls = self.history.urls_of(np.concatenate([*lists, sets.links[:0]])).to_pylist()
-        end = 0
-        for ids in lists:
-            begin, end = end, end + len(ids)
-            yield [url for url in urls[begin:end] if url is not None and not trap(url)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from recrawl.core.arrays import Ints
 from recrawl.errors import BadRecord, BadUrl
 from recrawl.history import BatchBuilder, History
 from recrawl.history.schema import Batch
@@ -56,7 +57,7 @@ class Journal:
         self._waiting: list[tuple[Batch, list[Visit]]] = []  # to be appended; used by the thread only
         # A batch went to a file instead of the history: the builder must not count on anything it handed over earlier.
         self._must_rebuild = False
-        self._known = KnownLinks(history)
+        self.known = KnownLinks(history)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recrawl-journal")
         self._last: Future[None] | None = None
 
@@ -121,14 +122,14 @@ class Journal:
         while self._waiting:
             batch, visits = self._waiting[0]
             try:
-                self._known.read()
+                self.known.read()
                 self.history.append(batch)
             except Exception as error:  # whatever the cause, the visits wait and the crawl goes on
                 self.failure = str(error) or type(error).__name__
                 return
             self._waiting.pop(0)
             self.failure = None
-            self.on_written(len(visits), self._known.add(batch))
+            self.on_written(len(visits), self.known.add(batch))
 
     def _finish(self) -> None:
         self._retry()
@@ -208,14 +209,15 @@ class KnownLinks:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self._known: np.ndarray[Any, Any] | None = None  # ascending; read when first needed
+        self._known: Ints | None = None  # ascending; read when first needed
         self._recent: set[int] = set()
 
-    def read(self) -> None:
-        """Read the links of the history, once and before anything is appended to it."""
+    def read(self) -> Ints:
+        """The ids of the links of the history, ascending; read once and before anything is appended to it."""
         if self._known is None:
             stored = self.history.store.read("link_sets", ["links"])["links"].combine_chunks().flatten()
             self._known = np.unique(stored.to_numpy(zero_copy_only=False))
+        return self._known
 
     def add(self, batch: Batch) -> int:
         """Add the links of a batch, and return how many of them are new."""

@@ -1,4 +1,4 @@
-"""A request for a planned page."""
+"""Requests for pages that recrawl chose itself, as opposed to the spider's own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ class CrawlEnded(IgnoreRequest):
     """The crawl was stopped before the page was requested, so there is no visit to record."""
 
 
-class PlannedRequest(Request):
-    """A request for a planned page, as opposed to the spider's own; its retries and redirects are of this class, too.
+class PageRequest(Request):
+    """A request for a page that recrawl chose; its retries and redirects are of this class, too.
 
     On its way to the network it gets an errback. A queue on disk cannot store that, so it is left out there and set again later.
     """
 
     def to_dict(self, *, spider: Spider | None = None) -> dict[str, Any]:
         """The form in which a crawl with a JOBDIR stores it."""
-        return super(PlannedRequest, self.replace(errback=None)).to_dict(spider=spider)
+        return super(PageRequest, self.replace(errback=None)).to_dict(spider=spider)
+
+
+class PlannedRequest(PageRequest):
+    """A request for a planned page."""
+
+
+class FollowedRequest(PageRequest):
+    """A request for a page that was found on a planned one."""

@@ -42,6 +42,7 @@ class Planned:
         default_factory=list
     )  # rank, expected_new_links, … of each, as `recrawl plan` has them
     noted: dict[str, Any] = field(default_factory=dict)  # of a plan from a file, until it is finished
+    began_at: int | None = None  # microseconds: when the crawl began that it continues; None: it begins now
 
     @property
     def expected(self) -> float:
@@ -165,7 +166,7 @@ def _left_over(history: History) -> Planned | None:
         for i in left.tolist()
     ]
     known = [i for i, url in enumerate(urls) if url is not None and _is_url(url)]
-    return Planned(plan, [urls[i] for i in known], [planned_rows[i] for i in known])
+    return Planned(plan, [urls[i] for i in known], [planned_rows[i] for i in known], began_at=made_at)
 
 
 def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note, is_alone: bool) -> Planned:
@@ -180,7 +181,7 @@ def _from_file(history: History, path: Path, resume: bool, now: datetime, note: 
         if left:
             note(f"continuing the plan {path}: {len(left):,} of its pages were not fetched")
             urls, kept = [plan.urls[i] for i in left], [plan.rows[i] for i in left]
-            return Planned(None, urls, kept, noted=earlier)
+            return Planned(None, urls, kept, noted=earlier, began_at=began)
     if not is_alone:
         return plan
     this = {"file": digest, "began_at": microseconds(now)}

@@ -12,8 +12,11 @@ from scrapy.http import Request, Response
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from recrawl.crawl.page_request import CrawlEnded, PlannedRequest
+from recrawl.crawl.page_links import links_of
+from recrawl.crawl.page_request import CrawlEnded, FollowedRequest, PageRequest, PlannedRequest
 from recrawl.crawl.session import Session
+from recrawl.web.urls import canonical
+from recrawl.web.visit import Visit
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 RECORD = "recrawl_record"  #: set it to False in a request's meta, and its response is not recorded
@@ -85,8 +88,8 @@ class RecordFailures(_Recording):
     """Placed before Scrapy's retries: sees what remains when they are used up."""
 
     def process_request(self, request: Request, spider: Any = None) -> None:
-        """Give planned pages an errback, for failures that no middleware sees."""
-        if isinstance(request, PlannedRequest):
+        """Give planned and followed pages an errback, for failures that no middleware sees."""
+        if isinstance(request, PageRequest):
             request.errback = partial(unseen_failure, self.session)
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -114,7 +117,22 @@ def record(session: Session, request: Request, response: Response) -> None:
         if values
     }
     is_cut = "dataloss" in response.flags
-    session.done[request] = session.record_response(request.url, response.status, headers, response.body, is_cut)
+    session.done[request] = visit = session.record_response(
+        request.url, response.status, headers, response.body, is_cut
+    )
+    if visit is not None and visit.status == 200:
+        _follow(session, request, visit)
+
+
+def _follow(session: Session, request: Request, visit: Visit) -> None:
+    """Note the new links of a planned page, and what a page brought that was followed."""
+    if session.follower is None or not isinstance(request, PageRequest):
+        return
+    page = canonical(request.url)
+    if isinstance(request, PlannedRequest):
+        session.follower.found(page, links_of(visit), visit.relevance)
+    elif isinstance(request, FollowedRequest):
+        session.follower.fetched(page, links_of(visit), visit.relevance)
 
 
 def record_exception(session: Session, request: Request, exception: BaseException) -> None:
@@ -131,6 +149,8 @@ def unseen_failure(session: Session, failure: Any) -> Any:
     request = getattr(failure, "request", None)
     if request is None or request in session.done or not is_visit(request):
         return failure
+    if isinstance(request, FollowedRequest) and failure.check(IgnoreRequest):
+        return failure  # a redirect that leads where it must not be followed: no server was asked
     if getattr(failure.value, "response", None) is None:  # else there was a response, with a status the spider refuses
         record_exception(session, request, failure.value)
     return failure

@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from recrawl.crawl.follow_options import NEW
+from recrawl.crawl.follower import RELEVANT, Follower
+from recrawl.crawl.following import follower_of, keep_judgements, leave_out
 from recrawl.crawl.hint_rows import append_linked_feeds, linked_feeds
 from recrawl.crawl.journal import Journal
+from recrawl.crawl.judging import judge_of
 from recrawl.crawl.planned import Planned, finished, planned
 from recrawl.crawl.settings import CrawlOptions
 from recrawl.crawl.soft404 import is_soft_404
@@ -47,11 +51,13 @@ class Session:
     def __init__(self, options: CrawlOptions, stats: Stats) -> None:
         self.options, self.stats = options, stats
         self.history = History.create(options.history)
+        self.judge = judge_of(options)
         self.journal = Journal(self.history, self._written)
         self.lock: CrawlLock | None = None
         self.plan = Planned()
         self.plan_failure: str | None = None  # why there is no plan
         self.validators: StoredValidators | None = None
+        self.follower: Follower | None = None  # None: new links are not followed
         #: Requests that were recorded → the visit, None if it failed.
         self.done: WeakKeyDictionary[Any, Visit | None] = WeakKeyDictionary()
         self._clock: Callable[[], datetime] = options.clock or (lambda: datetime.now(UTC))
@@ -75,6 +81,8 @@ class Session:
         self.plan = planned(history, self.options, self.now(), self.note, self.is_alone())
         if self.options.conditional and self.plan.urls:
             self.validators = StoredValidators(history)
+        if self.options.follow == NEW and self.plan.urls:
+            self.follower = follower_of(history, self.options, self.plan, self.journal.known.read())
         self.stats.set_value("recrawl/planned", len(self.plan.urls))
         self.stats.set_value("recrawl/expected_new_links", round(self.plan.expected, 3))
         return self.plan
@@ -92,6 +100,34 @@ class Session:
             return self.validators.headers(canonical(url))
         except BadUrl:
             return {}
+
+    # -- new links ---------------------------------------------------------------------------------------------------------
+
+    def new_links(self) -> list[str]:
+        """The new links to fetch now. They are noted as not watched first; without that note none is fetched."""
+        urls = self.follower.take() if self.follower else []
+        try:
+            leave_out(self.history, urls, self.now())
+        except (RecrawlError, OSError) as error:
+            self.note(f"new links are not followed, since they cannot be kept out of plans: {error}")
+            return []
+        self.stats.inc_value("recrawl/followed", len(urls))
+        return urls
+
+    def _adopt(self) -> None:
+        """Keep which of the followed pages are worth watching."""
+        if self.follower is None:
+            return
+        judged = self.follower.judged()
+        try:
+            leave_out(self.history, self.follower.redirected, self.now())
+            keep_judgements(self.history, judged, self.now())
+        except (RecrawlError, OSError) as error:
+            logger.warning("cannot store which followed pages are worth watching: %s", error)
+            return
+        hubs = [page for page in judged if page.is_hub]
+        self.stats.set_value("recrawl/adopted", len(hubs))
+        self.stats.set_value("recrawl/adopted_pages", [page.url for page in hubs])
 
     # -- visits --------------------------------------------------------------------------------------------------------
 
@@ -115,6 +151,9 @@ class Session:
             visit = Visit(url=url, at=at, status=404, note="soft 404", title=visit.title)
         elif self.options.hints and status == 200:
             self._feeds.update((feed, page_id(canonical(url))) for feed in linked_feeds(url, body))
+        visit = self.judge(visit)
+        if visit.relevance is not None and visit.relevance > RELEVANT:
+            self.stats.inc_value("recrawl/relevant")
         self._record(visit)
         return visit
 
@@ -164,6 +203,7 @@ class Session:
         if reason == "finished":
             self._finish()
         self._append_feeds()
+        self._adopt()
         self._report_unwritten()
 
     def _report_unwritten(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from recrawl.core.options import OptionInfo, option, options_of
 from recrawl.core.suggest import unknown
 from recrawl.core.times import parse_period
+from recrawl.crawl.follow_options import FollowOptions, check_follow
 from recrawl.errors import BadOption
 from recrawl.plan.options import PlanOptions
 
@@ -29,7 +30,7 @@ def _positive(value: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrawlOptions(PlanOptions):
+class CrawlOptions(FollowOptions, PlanOptions):
     """The settings of a crawl. `from_settings` reads them from Scrapy's settings, `table` documents them."""
 
     enabled: bool = option(True, "Off: the add-on does nothing at all.")
@@ -68,7 +69,8 @@ class CrawlOptions(PlanOptions):
     def __post_init__(self) -> None:
         if not self.history:
             object.__setattr__(self, "history", os.environ.get("RECRAWL_HISTORY") or "./history")
-        super().__post_init__()
+        PlanOptions.__post_init__(self)  # reads and checks every value
+        check_follow(self)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> CrawlOptions:

@@ -12,13 +12,13 @@ from scrapy.http import Request, Response
 
 from recrawl.crawl.first import FirstCrawl
 from recrawl.crawl.frontier import Frontier
+from recrawl.crawl.page_links import links_of
 from recrawl.crawl.record import unseen_failure
 from recrawl.crawl.session import Session
 from recrawl.crawl.unfinished import NOT_KEPT
 from recrawl.crawl.versions import in_thread
 from recrawl.errors import BadUrl, RecrawlError
-from recrawl.web.urls import canonical, trap
-from recrawl.web.visit import Visit
+from recrawl.web.urls import canonical
 
 _PAUSE = 0.02  # seconds between two checks whether another request may be sent
 
@@ -130,14 +130,3 @@ def _target(response: Response) -> str | None:
         return canonical(location.decode("utf-8", "replace"), response.url)
     except BadUrl:
         return None
-
-
-def links_of(visit: Visit) -> Iterator[str]:
-    """The absolute links of a page, without those that look like crawler traps."""
-    for href in visit.links or ():
-        try:
-            link = canonical(href, visit.base)
-        except BadUrl:
-            continue
-        if not trap(link):
-            yield link

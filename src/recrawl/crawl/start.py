@@ -54,7 +54,7 @@ class PlannedStart:
         state = self._state()
         last = state.get("rank", 0) if plan.id and state.get("plan") == plan.id else 0
         for number, (url, row) in enumerate(zip(plan.urls, plan.rows, strict=True)):
-            if row.get("rank", number + 1) <= last or not self._is_allowed(url):
+            if row.get("rank", number + 1) <= last or not is_allowed(self.crawler, url):
                 continue
             state.update(plan=plan.id, rank=row.get("rank", 0))
             yield PlannedRequest(
@@ -108,15 +108,16 @@ class PlannedStart:
             return False
         return not is_command and not self.crawler.settings.getbool("KEEP_ALIVE")  # set by the shell of Scrapy 2.12
 
-    def _is_allowed(self, url: str) -> bool:
-        """Whether the spider's `allowed_domains` include a URL: Scrapy itself does not filter planned pages."""
-        domains, host = getattr(self.crawler.spider, "allowed_domains", None), urlsplit(url).hostname or ""
-        if not domains or any(f".{host}".endswith(f".{domain}".lower()) for domain in domains):
-            return True
-        self.crawler.stats.inc_value("recrawl/offsite")
-        return False
-
     def _state(self) -> dict[str, Any]:
         """How far the plan went into Scrapy's queue, stored with a JOBDIR: that queue holds what is not fetched yet."""
         state = getattr(self.crawler.spider, "state", None) if self.crawler.settings.get("JOBDIR") else None
         return state.setdefault("recrawl", {}) if isinstance(state, dict) else {}
+
+
+def is_allowed(crawler: Any, url: str) -> bool:
+    """Whether the spider's `allowed_domains` include a URL: Scrapy itself does not filter the pages that recrawl chose."""
+    domains, host = getattr(crawler.spider, "allowed_domains", None), urlsplit(url).hostname or ""
+    if not domains or any(f".{host}".endswith(f".{domain}".lower()) for domain in domains):
+        return True
+    crawler.stats.inc_value("recrawl/offsite")
+    return False

@@ -27,6 +27,7 @@ from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
 from recrawl.history.url_lookup import look_up
 from recrawl.history.visit_table import VisitTable
+from recrawl.history.watching import WATCHING
 from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Visit
 
@@ -223,7 +224,7 @@ class History:
     def compact(self) -> None:
         """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
         self.store.compact()
-        for table in (HINTS, PLANS_TABLE):
+        for table in (HINTS, PLANS_TABLE, WATCHING):
             table.compact(self.beside)
 
 

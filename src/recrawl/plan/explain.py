@@ -22,6 +22,7 @@ _WAYS_OUT = {
     Cause.TOO_SOON: "it was visited less than --min-gap ago",
     Cause.GONE: "it answered 404 or 410: use --retry-gone",
     Cause.EXCLUDED: "it matches a pattern of --exclude",
+    Cause.NOT_WATCHED: "it is not watched: recrawl watch URL watches it again, or use --unwatched",
     Cause.UNPROMISING: "its probability is below the threshold: lower the threshold, or let the page wait",
 }
 

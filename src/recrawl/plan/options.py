@@ -101,6 +101,7 @@ class PlanOptions:
         (), "Skip URLs with this prefix or glob pattern (*, ?). Repeatable.", metavar="PATTERN"
     )
     retry_gone: bool = option(False, "Include pages that answered 404 or 410.")
+    unwatched: bool = option(False, "Include pages that are not watched (see recrawl watch).")
     settings: tuple[str, ...] = option(
         (),
         "Setting of the policy, such as bandit.window=28. Repeatable.",

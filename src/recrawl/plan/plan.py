@@ -34,6 +34,7 @@ class PlanRequest:
     max_wait: timedelta = timedelta(days=30)  # a page that waits longer starves
     goal: str = "links"  # what counts as gain: links, content or both
     forbidden: Ints | None = None  # ids of pages that must not be fetched
+    unwatched: Ints | None = None  # ids of known pages that are no candidates
     use_hints: bool = True  # of sitemaps and feeds, where they have proven true
     links: str = "all"  # kind of links that count
     change: str = ANY  # what counts as a change: any difference in text or links, or a notion of `recrawl.world.change`

@@ -108,7 +108,8 @@ class Planner:
     @cached_property
     def request(self) -> PlanRequest:
         """The options with everything worked out that depends on the history."""
-        options, n_pages = self.options, len(self.situation.pages)
+        options, unwatched = self.options, self._unwatched()
+        n_pages = len(self.situation.pages) - int(np.isin(self.situation.page, unwatched).sum())
         pages = pages_of(options.budget, n_pages)
         if pages > n_pages:
             self.on_note(f"budget {options.budget} is above the number of known pages: {n_pages:,} are used")
@@ -123,6 +124,7 @@ class Planner:
             every=options.every,
             goal=options.goal,
             forbidden=self.forbidden,
+            unwatched=unwatched,
             change=options.change,
             links=options.links,
         )
@@ -131,6 +133,14 @@ class Planner:
     def budget(self) -> Budget:
         """What may be fetched, with the pages barred that must not be."""
         return budget_of(self.situation, self.request, self.now)
+
+    def _unwatched(self) -> Ints:
+        """Ids of the pages that are known and not watched."""
+        if self.options.unwatched:
+            return np.empty(0, np.int64)
+        from recrawl.history.watching import unwatched
+
+        return unwatched(self.history)
 
     def _policy(self) -> Policy:
         from recrawl.policies.settings import made
@@ -255,6 +265,8 @@ def budget_of(situation: Situation, request: PlanRequest, now: datetime) -> Budg
         bar(matching(situation.url, request.exclude), Cause.EXCLUDED)
     if request.forbidden is not None:
         bar(np.isin(situation.page, request.forbidden), Cause.EXCLUDED)
+    if request.unwatched is not None:
+        bar(np.isin(situation.page, request.unwatched), Cause.NOT_WATCHED)
     if not request.retry_gone:
         bar(pages.is_gone, Cause.GONE)
     bar(pages.age_hours(now) < _hours(request.min_gap), Cause.TOO_SOON)

@@ -26,6 +26,7 @@ class Cause(IntEnum):
     GONE = 6
     EXCLUDED = 7
     UNPROMISING = 8
+    NOT_WATCHED = 9
 
     @property
     def words(self) -> str:
