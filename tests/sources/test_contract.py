@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +42,7 @@ def wacz() -> bytes:
 
 
 LINE = b'{"url": "https://e.org/", "at": 1767312000}\n'
+ACHE = b'{"url":"https://e.org/","redirected_url":"https://e.org/a","content":"PGE+","fetch_time":1767312000000}\n'
 SAMPLES = {
     "warc": [packed([page_record(i) for i in range(5)], how) for how in ("plain", "gz", "zst")],
     "wacz": [wacz()],
@@ -48,6 +50,7 @@ SAMPLES = {
     "cdx": [CAPTURE.encode() * 3, b" CDX N b a m s k r M S V g\n" + CAPTURE.encode()],
     "cdxj": [b'org,e)/ 20260102030405 {"url": "https://e.org/", "status": "200"}\n' * 2],
     "timemap": [b'[["timestamp", "original"], ["20260102030405", "https://e.org/"]]'],
+    "ache": [ACHE + b'{"url": 1}\n', zlib.compress(ACHE * 2)],
     "jsonl": [LINE + b'{"url": 1}\n', gzip.compress(LINE)],
     "lbla": [
         b"url,isValid,contentLength,numInternalOutLinks\nhttps://e.org/,1,20,3\n",

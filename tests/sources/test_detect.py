@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import zlib
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ BEGINNINGS = {
     "cdx": b" CDX N b a m s k r M S V g\n",
     "cdxj": b'com,example)/ 20160225042329 {"url": "http://example.com/"}',
     "timemap": b'<http://a.example.org>;rel="original",\n',
+    "ache": b'{"url":"https://e.org/","redirected_url":null,"content":"PGE+',
     "jsonl": b'{"url": "https://e.org/", "at": 1}\n',
     "lbla-crawls": b'{"url": "https://e.org/", "fetch": {"fetchDate": "2020-07-13 08:15", "internalLinks": []}}\n',
     "lbla": b"url,isValid,contentLength,numInternalOutLinks\n",
@@ -38,6 +40,7 @@ def test_every_format_is_detected_from_its_beginning_alone() -> None:
         assert detect(head, "x").name == name
         if name not in ("wacz", "parquet"):
             assert detect(plain(gzip.compress(head)), "x").name == name
+            assert detect(plain(zlib.compress(head)), "x").name == name
             assert detect(plain(zstandard.ZstdCompressor().compress(head)), "x").name == name
 
 

@@ -5,6 +5,7 @@ Every format is one row of `ALL`; the command line, its help and the error messa
 
 from __future__ import annotations
 
+from recrawl.sources.ache import Ache
 from recrawl.sources.base import Context, Cut, Source
 from recrawl.sources.cdx import Cdx, Cdxj
 from recrawl.sources.jsonl import JsonLines
@@ -19,5 +20,5 @@ __all__ = ["ALL", "Context", "Cut", "Source", "detect", "known", "named"]
 
 #: In the order in which they are tried: the first that detects an input reads it.
 ALL: tuple[Source, ...] = (
-    Warc(), Wacz(), Parquet(), Cdx(), Cdxj(), TimeMap(), LblaCrawls(), Lbla(), JsonLines(), Csv(),
+    Warc(), Wacz(), Parquet(), Cdx(), Cdxj(), TimeMap(), LblaCrawls(), Ache(), Lbla(), JsonLines(), Csv(),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Inputs of any kind as byte streams: files, pipes, standard input; gzip and zstd are decompressed on the fly."""
+"""Inputs of any kind as byte streams: files, pipes, standard input; gzip, zstd and zlib are decompressed on the fly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ BLOCK = 8 << 20  #: bytes of lines handed on at a time
 MAX_LINE = 256 << 20  #: a longer line is not a record
 MAX_WINDOW = 1 << 27  #: the most memory that a zstd stream may ask for
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_FEED = {_GZIP: 4096, _ZSTD: 512}  # bytes unpacked at a time: little, since zstd has no limit on what one call returns
+_ZLIB = (b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # DEFLATE as ACHE writes it; by level
+#: Beginnings of compressed streams, and bytes unpacked at a time: little, since zstd has no limit on what one call returns.
+_FEED = {_GZIP: 4096, _ZSTD: 512, **dict.fromkeys(_ZLIB, 4096)}
 _UNPACKED_AT_ONCE = 1 << 20
 
 
@@ -80,8 +82,8 @@ def spooled(stream: BinaryIO, folder: str) -> str:
 def plain(head: bytes) -> bytes:
     """The first bytes of an input without compression."""
     try:
-        if head.startswith(_GZIP):
-            member = zlib.decompressobj(31)
+        if head.startswith((_GZIP, *_ZLIB)):
+            member = zlib.decompressobj(_window(head[:2]))
             data = member.decompress(head, HEAD)
             return data if data or member.eof else head
         if head.startswith(_ZSTD):
@@ -92,17 +94,17 @@ def plain(head: bytes) -> bytes:
 
 
 def decompressed(stream: BinaryIO) -> io.BufferedReader:
-    """The stream, with gzip or zstd undone if its first bytes say so."""
+    """The stream, with gzip, zstd or zlib undone if its first bytes say so."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
     head = buffered.peek(4)
-    for magic in (_GZIP, _ZSTD):
+    for magic in _FEED:
         if head.startswith(magic):
             return io.BufferedReader(_Unpacked(cast(BinaryIO, buffered), magic))
     return buffered
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzip or zstd stream of any number of members, unpacked.
+    """A gzip, zstd or zlib stream of any number of members, unpacked.
 
     Raises `BadSource` where the stream is damaged, but only after all that could be read before was handed on.
     """
@@ -161,12 +163,17 @@ def _start(magic: bytes) -> Callable[[bytes], tuple[bytes, bytes, bool]]:
     if magic == _ZSTD:
         zstd = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
         return lambda packed: (zstd.decompress(packed), zstd.unused_data, zstd.eof)
-    gzip = zlib.decompressobj(31)
+    member = zlib.decompressobj(_window(magic))
     return lambda packed: (
-        gzip.decompress(packed, _UNPACKED_AT_ONCE),
-        gzip.unused_data if gzip.eof else gzip.unconsumed_tail,
-        gzip.eof,
+        member.decompress(packed, _UNPACKED_AT_ONCE),
+        member.unused_data if member.eof else member.unconsumed_tail,
+        member.eof,
     )
+
+
+def _window(magic: bytes) -> int:
+    """What zlib calls the format: 31 is gzip, 15 its own."""
+    return 31 if magic == _GZIP else 15
 
 
 def line_blocks(stream: io.BufferedReader, block: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[bytes]:

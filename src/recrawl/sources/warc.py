@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from recrawl.errors import BadRecord, BadUrl
+from recrawl.sources import ache
 from recrawl.sources.base import Context, Cut, Source
 from recrawl.sources.bodies import checked, decoded, too_large
 from recrawl.sources.framing import Record, RecordFilter, looks_like, next_record, records
@@ -42,7 +43,11 @@ class Warc(Source):
             context.end = position
 
         for record in records(stream, wanted, context.start, context.stop, on_end):
-            yield record if isinstance(record, BadRecord) else _visit(record, limit, context.now)
+            visit = record if isinstance(record, BadRecord) else _visit(record, limit, context.now)
+            if isinstance(record, BadRecord) or isinstance(visit, BadRecord) or not ache.is_in_warc(record.headers):
+                yield visit
+            else:
+                yield from ache.from_warc(visit, record.headers)
 
     def next_record(self, stream: BinaryIO, position: int) -> int | None:
         """Where the next record, or the next compressed member that holds one, begins."""
@@ -76,7 +81,7 @@ def _visit(record: Record, limit: int, now: datetime | None) -> Visit | BadRecor
 def _response(record: Record, url: str, at: datetime, limit: int) -> Visit:
     if not record.headers.get("content-type", "application/http").lower().startswith("application/http"):
         raise BadRecord("response record is not HTTP", url)
-    raw, status, headers = _http(record.block, url)
+    raw, status, headers = _http(record.block, url, without_status=200 if ache.is_in_warc(record.headers) else None)
     body = decoded(raw, headers, limit) if 200 <= status < 400 and status != 304 else b""
     return response_visit(url, at, status, headers, body, record.headers.get("warc-payload-digest"))
 
@@ -98,18 +103,18 @@ def _cut_off(visit: Visit) -> Visit:
     return replace(visit, links=None, text=None, text_digest=None, text_bytes=None, payload_digest=None, note=note)
 
 
-def _http(block: bytes, url: str) -> tuple[bytes, int, dict[str, str]]:
-    """Body, status and lower-case headers of a stored response."""
+def _http(block: bytes, url: str, without_status: int | None) -> tuple[bytes, int, dict[str, str]]:
+    """Body, status and lower-case headers of a stored response; `without_status`: what a missing status line means."""
     end = block.find(b"\r\n\r\n", 0, 1 << 20)
     head, body = (block[:end], block[end + 4 :]) if end >= 0 else _lenient(block)
     text = head.decode("latin-1")
     status = _STATUS.match(text)
-    if not status:
+    if not status and without_status is None:
         raise BadRecord("no HTTP status line", f"{text[:60]!r} for {url[:200]}")
     headers: dict[str, str] = {}
     for name, value in _HEADER.findall(text):
         headers.setdefault(name.rstrip().lower(), value.strip())
-    return body, int(status[1]), headers
+    return body, int(status[1]) if status else without_status or 0, headers
 
 
 def _lenient(block: bytes) -> tuple[bytes, bytes]:
