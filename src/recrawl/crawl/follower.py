@@ -13,9 +13,8 @@ import pyarrow as pa
 from recrawl.core.arrays import Flags, Ints
 from recrawl.crawl.scope import Scope
 from recrawl.plan.planner import matching
+from recrawl.report.replays.options import RELEVANT
 from recrawl.web.urls import host, page_id
-
-RELEVANT = 0.5  #: pages above it belong to the topic
 
 
 @dataclass(frozen=True)

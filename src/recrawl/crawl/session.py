@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from recrawl.crawl.follow_options import NEW
-from recrawl.crawl.follower import RELEVANT, Follower
+from recrawl.crawl.follower import Follower
 from recrawl.crawl.following import follower_of, keep_judgements, leave_out
 from recrawl.crawl.hint_rows import append_linked_feeds, linked_feeds
 from recrawl.crawl.journal import Journal
@@ -22,6 +22,7 @@ from recrawl.crawl.unfinished import NOT_ALONE, CrawlLock
 from recrawl.crawl.validators import Headers, StoredValidators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
+from recrawl.report.replays.options import RELEVANT
 from recrawl.sources.response import response_visit
 from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Outcome, Visit

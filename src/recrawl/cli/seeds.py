@@ -1,0 +1,102 @@
+"""``recrawl seeds``: where another crawl should begin."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    HistoryOption,
+    JsonOption,
+    check_writable,
+    note,
+    open_history,
+    written,
+)
+from recrawl.cli.option_groups import choice
+from recrawl.web.link_kinds import LINKS
+
+BY = ("yield", "outlinks")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("seeds")(seeds)
+
+
+def seeds(
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of pages.")] = 100,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="|".join(BY),
+            help="New links per visit so far (yield), or links on the page when it was last seen (outlinks).",
+            callback=choice("value", BY),
+        ),
+    ] = "yield",
+    links: Annotated[
+        str,
+        typer.Option(
+            "--links",
+            metavar="|".join(LINKS),
+            help="Links that count: internal, external or all.",
+            callback=choice("value", LINKS),
+        ),
+    ] = "internal",
+    per_site: Annotated[
+        int | None, typer.Option("--per-site", min=1, help="Maximum number of pages per registered domain.")
+    ] = None,
+    min_visits: Annotated[
+        int, typer.Option("--min-visits", min=1, help="By yield: minimum number of visits that show what was new.")
+    ] = 1,
+    relevance: Annotated[
+        str | None,
+        typer.Option(
+            "--relevance", metavar="FILE", help="Count only relevant links, by a classifier of recrawl relevance."
+        ),
+    ] = None,
+    relevant_above: Annotated[
+        float | None,
+        typer.Option("--relevant-above", min=0.0, max=1.0, help="Count only links above this relevance. Default: 0.5."),
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="File to write; .gz and .zst compress, - is stdout.")
+    ] = "-",
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the pages that brought most new links, one URL per line: seeds for another crawl (recrawl crawl --seeds FILE).
+
+    Where every page was fetched only once, as in a focused crawl by ACHE, use --by outlinks. With --relevance or
+    --relevant-above only links to relevant pages count: as recorded at their visits, else as the classifier predicts it.
+    """
+    check_writable(out)
+    model = None
+    if relevance is not None:
+        from recrawl.models.relevance import Relevance
+
+        model = Relevance.load(relevance)
+    opened = open_history(history, as_of)
+    from recrawl.report.replays.options import RELEVANT
+    from recrawl.report.seeds import Focus
+    from recrawl.report.seeds import seeds as best
+
+    is_focused = relevance is not None or relevant_above is not None
+    focus = Focus(above=RELEVANT if relevant_above is None else relevant_above, model=model) if is_focused else None
+    found = best(opened, top=top, by=by, links=links, per_site=per_site, min_visits=min_visits, focus=focus)
+    import orjson
+
+    with written(out) as stream:
+        for seed in found:
+            stream.write(orjson.dumps(asdict(seed)) if json else seed.url.encode())
+            stream.write(b"\n")
+    if out != "-":
+        note(f"{len(found):,} pages: {out}")
+    elif not found:
+        note("no page has brought a new link yet; --by outlinks goes by the links that pages show")
