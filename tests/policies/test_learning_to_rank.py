@@ -8,7 +8,7 @@ from sklearn.metrics import ndcg_score
 from recrawl.policies import Budget
 from recrawl.policies.coordinate_ascent import best_weights, ndcg
 from recrawl.policies.learning_to_rank import LearningToRank, _thinned, ranking
-from recrawl.policies.regression import N_PAGE_FEATURES
+from recrawl.policies.least_squares import N_PAGE_FEATURES
 from recrawl.testing import Case, check_generated, check_policy, choices, tiny_world
 
 NOW = datetime(2026, 3, 4, 5, tzinfo=UTC)

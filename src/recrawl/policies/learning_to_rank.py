@@ -13,7 +13,8 @@ from recrawl.core.arrays import Floats, Ints
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
-from recrawl.policies.regression import N_FEATURES, N_PAGE_FEATURES, CycleExamples, Linear, Regression
+from recrawl.policies.least_squares import N_CLOCK, TINY, CycleExamples, Linear
+from recrawl.policies.regression import Regression
 from recrawl.world.pages import Pages, Visits
 
 
@@ -67,6 +68,7 @@ class LearningToRank(Policy):
         self.inner: Regression = self._component("inner", inner, settings)
         self.learner: Ranking = self._component("learner", learner, settings)
         self._no_more(settings)
+        self.needs = self.inner.needs
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
@@ -109,7 +111,7 @@ def ranking(lists: list[tuple[Floats, Ints]], depth: int = 10, seed: int = 0) ->
     gain = np.log1p(np.concatenate([n_new for _, n_new in lists]))
     start = np.cumsum([0, *(len(n_new) for _, n_new in lists)])
     mean, scale = x.mean(axis=0), x.std(axis=0)
-    scale[scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)] = np.inf  # a constant column has no weight
+    scale[scale <= TINY * np.maximum(np.abs(mean), 1.0)] = np.inf  # a constant column has no weight
     weight, _ = best_weights((x - mean) / scale, gain, start, depth=depth, seed=seed)
     weight = weight / scale
-    return Linear(np.append(weight, np.zeros(N_FEATURES - N_PAGE_FEATURES)), -float(mean @ weight))
+    return Linear(np.append(weight, np.zeros(N_CLOCK)), -float(mean @ weight))

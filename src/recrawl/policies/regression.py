@@ -3,72 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import ClassVar, Protocol
+from datetime import datetime
+from typing import ClassVar
 
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
-from recrawl.core.times import US_PER_HOUR
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
+from recrawl.policies.least_squares import CycleExamples, LeastSquares, Linear, LinearLearner, features
+from recrawl.policies.page_content import PageContent
 from recrawl.policies.select import take
 from recrawl.policies.window import SWEEP, Window, checked_begin, come_first
-from recrawl.world.pages import Pages, Visits
-
-N_PAGE_FEATURES = 4  #: avg, std, age, avg · age
-N_FEATURES = N_PAGE_FEATURES + 24 + 7
-THURSDAY = 3 * 24  # 1970 began on a Thursday, and weeks begin on Monday
-# Where every page was visited in every cycle, age hardly varies, and mean and mean · age are nearly the same. Chance
-# differences between them must not be extrapolated to a page that waited for another time.
-#: A column that varies by less than this share of its mean has no weight.
-NEARLY_CONSTANT = 1e-2
-#: Nor has a direction whose eigenvalue is below this share of the greatest.
-NEARLY_DEPENDENT = 1e-6
-
-
-@dataclass
-class CycleExamples:
-    """The visits of a cycle to learn from."""
-
-    not_kept: ClassVar[tuple[str, ...]] = ("_sums",)
-
-    features: Floats  # [visit, page feature], as the pages were known before
-    n_new: Ints
-    at: Ints  # microseconds, UTC
-    _sums: tuple[Sums, ...] | None = None
-
-    def sums(self) -> tuple[Sums, ...]:
-        """All that least squares needs, worked out once: a cycle is part of many fits."""
-        if self._sums is None:
-            self._sums = tuple(Sums.of(self))
-        return self._sums
-
-
-class LinearLearner(Protocol):
-    """Learns a linear combination of the features from the cycles of the past."""
-
-    def is_enough(self, cycles: Sequence[CycleExamples]) -> bool:
-        """Whether there is anything to learn from."""
-
-    def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
-        """What was learnt."""
-
-
-@dataclass(frozen=True)
-class LeastSquares:
-    """Ordinary least squares from sums by cycle: a fit takes no longer for five hundred visits per cycle than for one."""
-
-    def is_enough(self, cycles: Sequence[CycleExamples]) -> bool:
-        """Whether there was any visit."""
-        return any(len(cycle.n_new) for cycle in cycles)
-
-    def fit(self, cycles: Sequence[CycleExamples]) -> Linear:
-        """The weights for all visits of these cycles."""
-        return Linear.fit([sums for cycle in cycles for sums in cycle.sums()])
+from recrawl.policies.windowed_outdegree import highest_average
+from recrawl.world.pages import Need, Pages, Visits
 
 
 class Regression(Policy):
@@ -81,7 +30,9 @@ class Regression(Policy):
     visits that it did not choose itself. `above`: pages whose overlap exceeds it are not visited together; `memory`: cycles after
     which an overlap is forgotten (None: never). Pages visited only once come first. `fill`: use up a budget that is greater than
     the number of pages that do not overlap. `learner`: how weights are learnt, by default `LeastSquares`.
-    `begin` as in `WindowedOutdegree`.
+    `begin` as in `WindowedOutdegree`. `plain_bootstrap`: in the first cycles choose exactly as `WindowedOutdegree` does,
+    overlaps or not, as in the paper. `content`: number of columns for the words of a page, such as 32, beside its size and how it
+    changes (see `PageContent`); 0: content is not looked at.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> gains = [[{100 * page + page * cycle + i for i in range(page)} for page in range(4)] for cycle in range(10)]
@@ -89,7 +40,7 @@ class Regression(Policy):
     >>> last.page  # page p gains p links per cycle
     array([3, 2])
 
-    References: REG of Pham, Santos and Freire (2018), Algorithms 1 and 2, section 4.2.
+    References: REG of Pham, Santos and Freire (2018), Algorithms 1 and 2, section 4.2; content as their section 6 proposes.
     """
 
     name: ClassVar[str] = "regression"
@@ -106,10 +57,16 @@ class Regression(Policy):
         fill: bool = True,
         learner: LinearLearner | None = None,
         begin: str = SWEEP,
+        plain_bootstrap: bool = False,
+        content: int = 0,
     ) -> None:
         self.window, self.bootstrap, self.retrain = window, bootstrap, retrain
         self.above, self.memory, self.fill, self.begin = above, memory, fill, checked_begin(begin)
         self.learner: LinearLearner = self._component("learner", learner, {})
+        self.plain_bootstrap, self.content = plain_bootstrap, content
+        if content < 0:
+            raise ValueError(f"content is {content}; it must be 0, or the number of columns for words")
+        self.needs = frozenset({Need.WORDS}) if content else frozenset()
 
     def start(self, pages: Pages) -> None:
         """Forget everything."""
@@ -117,6 +74,7 @@ class Regression(Policy):
 
         self.past_ = Window(len(pages), self.window, self.begin)
         self.overlap_ = Overlap(pages.site, self.memory)
+        self.content_ = PageContent(len(pages), self.content, self.window) if self.content else None
         self.examples_: deque[CycleExamples] = deque(maxlen=self.window)
         self.to_fit_: tuple[CycleExamples, ...] | None = (
             None  # what the present model is to be fitted to, once it is needed
@@ -132,11 +90,13 @@ class Regression(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """Algorithm 2: the highest prediction first, none that overlaps with one already picked."""
+        if self.plain_bootstrap and not self.is_settled:
+            return highest_average(self.past_, pages, budget)
         age, mean, model = pages.age_hours(now), self.past_.mean, self.model()
         if model is None:
             score, reason = mean, "{mean:.1f} new links per visit so far"
         else:
-            score = model.predict(features(mean, self.past_.std, age), now)
+            score = model.predict(self._features(slice(None), age), now)
             reason = "{mean:.1f} new links per visit so far, last visit {age:.0f} h ago"
         return take(
             score,
@@ -165,9 +125,11 @@ class Regression(Policy):
         """Keep the visits to learn from, as their pages were known before."""
         counts = visits.answered & ~visits.is_first & (self.past_.n[visits.page] > 0)
         page = visits.page[counts]
-        x = features(self.past_.mean[page], self.past_.std[page], visits.age_hours[counts])
+        x = self._features(page, visits.age_hours[counts])
         self.examples_.append(CycleExamples(x, visits.n_new[counts], visits.at[counts]))
         self.past_.observe(visits)
+        if self.content_ is not None:
+            self.content_.observe(visits)
         self.overlap_.observe(visits)
         self.cycle_ += 1
         is_turn = (self.cycle_ - self.bootstrap - 1) % self.retrain == 0
@@ -175,90 +137,10 @@ class Regression(Policy):
         if self.is_settled and is_due and self.learner.is_enough(self.examples_):
             self.to_fit_, self.has_model_ = tuple(self.examples_), True
 
+    def _features(self, page: Ints | slice, age: Floats) -> Floats:
+        """The columns of some pages, as they are known now."""
+        own = features(self.past_.mean[page], self.past_.std[page], age)
+        return own if self.content_ is None else np.hstack([own, self.content_.columns(page)])
+
     def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
         return tuple(self.overlap_.of(page)[:TOP_OVERLAPS])
-
-
-def features(mean: Floats, std: Floats, age: Floats) -> Floats:
-    """The columns that differ from page to page (section 4.2)."""
-    age = np.where(np.isfinite(age), age, 0.0)
-    return np.column_stack([mean, std, age, mean * age])
-
-
-def clock(at: datetime) -> tuple[int, int]:
-    """Hour of the day, and day of the week from Monday on, in UTC."""
-    utc = at.astimezone(UTC)
-    return utc.hour, utc.weekday()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sums:
-    """All that least squares needs of the visits of a cycle in one hour of the week: they share it, so their sums are enough."""
-
-    hour: int
-    day: int
-    n: int
-    x: Floats
-    xx: Floats
-    y: float
-    xy: Floats
-
-    @classmethod
-    def of(cls, examples: CycleExamples) -> Iterator[Sums]:
-        """The sums over visits with these page features and numbers of new links, for each hour of the week."""
-        hours = (examples.at // US_PER_HOUR + THURSDAY) % (7 * 24)
-        if not len(hours):
-            return
-        is_one = hours.min() == hours.max()  # mostly so: then nothing has to be taken apart
-        for hour in hours[:1].tolist() if is_one else np.unique(hours).tolist():
-            here = slice(None) if is_one else hours == hour
-            x, y = examples.features[here], examples.n_new[here]
-            yield cls(
-                hour=hour % 24,
-                day=hour // 24,
-                n=len(y),
-                x=x.sum(axis=0),
-                xx=x.T @ x,
-                y=float(y.sum()),
-                xy=x.T @ y.astype(np.float64),
-            )
-
-
-class Linear:
-    """Least squares, of smallest norm where columns depend on each other, as hours and weekdays always do."""
-
-    def __init__(self, weight: Floats, intercept: float) -> None:
-        self.weight, self.intercept = weight, intercept
-
-    @classmethod
-    def fit(cls, cycles: Sequence[Sums]) -> Linear:
-        """The weights for the visits of these cycles."""
-        gram, target, total = np.zeros((N_FEATURES, N_FEATURES)), np.zeros(N_FEATURES), np.zeros(N_FEATURES)
-        own = slice(0, N_PAGE_FEATURES)
-        for cycle in cycles:
-            hour, day = N_PAGE_FEATURES + cycle.hour, N_PAGE_FEATURES + 24 + cycle.day
-            gram[own, own] += cycle.xx
-            for column, other in ((hour, day), (day, hour)):
-                gram[own, column] += cycle.x
-                gram[column, own] += cycle.x
-                gram[column, column] += cycle.n
-                gram[column, other] += cycle.n
-                target[column] += cycle.y
-                total[column] += cycle.n
-            target[own] += cycle.xy
-            total[own] += cycle.x
-        n, y = sum(cycle.n for cycle in cycles), sum(cycle.y for cycle in cycles)
-        mean = total / n
-        centred = gram - n * np.outer(mean, mean)
-        scale = np.sqrt(np.maximum(np.diag(centred), 0.0) / n)
-        scale[scale <= NEARLY_CONSTANT * np.abs(mean)] = np.inf
-        scaled = centred / np.outer(scale, scale)
-        weight = np.linalg.lstsq(scaled, (target - y * mean) / scale, rcond=NEARLY_DEPENDENT)[0] / scale
-        return cls(weight, float(y / n - mean @ weight))
-
-    def predict(self, x: Floats, now: datetime) -> Floats:
-        """New links expected of pages with these features at this time."""
-        hour, day = clock(now)
-        constant = self.intercept + self.weight[N_PAGE_FEATURES + hour] + self.weight[N_PAGE_FEATURES + 24 + day]
-        predicted: Floats = x @ self.weight[:N_PAGE_FEATURES] + constant
-        return predicted

@@ -45,7 +45,10 @@ class Window:
         n_new, counts = visits.n_new, visits.answered & ~visits.is_first
         if self.begin == OUTDEGREE:
             n_new, counts = np.where(visits.is_first, visits.shown.sizes, n_new), visits.answered
-        page, n_new = visits.page[counts], n_new[counts]
+        self.add(visits.page[counts], n_new[counts])
+
+    def add(self, page: Ints, n_new: Ints) -> None:
+        """Add whole numbers of pages in a cycle, none twice."""
         self._add(page, n_new, 1)
         self._past.append((page, n_new))
         if len(self._past) > self.cycles:

@@ -41,17 +41,22 @@ class WindowedOutdegree(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest average first."""
-        mean = self.past_.mean
-        return take(
-            mean,
-            pages,
-            budget,
-            first=come_first(pages, self.begin),
-            reason="{mean:.1f} new links per visit over the last {n} visits",
-            detail={"mean": mean, "n": self.past_.n},
-            expected=mean,
-        )
+        return highest_average(self.past_, pages, budget)
 
     def observe(self, visits: Visits) -> None:
         """Add to the averages."""
         self.past_.observe(visits)
+
+
+def highest_average(past: Window, pages: Pages, budget: Budget) -> Choice:
+    """The pages with the highest average over a window, overlapping or not: plain OD-WIN."""
+    mean = past.mean
+    return take(
+        mean,
+        pages,
+        budget,
+        first=come_first(pages, past.begin),
+        reason="{mean:.1f} new links per visit over the last {n} visits",
+        detail={"mean": mean, "n": past.n},
+        expected=mean,
+    )
