@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.crawl.follow_options import FollowOptions
-from recrawl.crawl.follower import Follower, Known, Limits
+from recrawl.crawl.follower import Follower, FollowLimits, Known
 from recrawl.crawl.following import follower_of
 from recrawl.crawl.planned import planned
 from recrawl.crawl.scope import Scope
@@ -29,7 +29,7 @@ def follower(
     pages: int = 100, adopt: int = 2, known: Iterable[str] = (), scope: str = "site", **limits: object
 ) -> Follower:
     ids = np.array(sorted(map(page_id, known)), np.int64)
-    return Follower(Known(ids, ids[:0]), Scope((scope,)), Limits(pages, **limits), adopt)  # type: ignore[arg-type]
+    return Follower(Known(ids, ids[:0]), Scope((scope,)), FollowLimits(pages, **limits), adopt)  # type: ignore[arg-type]
 
 
 def test_only_links_that_were_never_seen_are_followed_each_once() -> None:

@@ -42,7 +42,7 @@ def _among(ascending: Ints, wanted: Ints) -> Flags:
 
 
 @dataclass(frozen=True)
-class Limits:
+class FollowLimits:
     """How many new links are followed, and which not at all."""
 
     pages: int
@@ -68,7 +68,7 @@ class Follower:
     pages share count for the one that brings most, so that a new menu on every article makes at most one of them a hub.
 
     >>> known = Known(links=np.empty(0, np.int64), pages=np.array([page_id("https://e.org/")]))
-    >>> follower = Follower(known, Scope(), Limits(pages=2), adopt=2)
+    >>> follower = Follower(known, Scope(), FollowLimits(pages=2), adopt=2)
     >>> follower.found("https://e.org/", ["https://e.org/a", "https://e.org/b", "https://other.org/"])
     >>> follower.take()
     ['https://e.org/a', 'https://e.org/b']
@@ -82,7 +82,7 @@ class Follower:
 
     known: Known
     scope: Scope
-    limits: Limits
+    limits: FollowLimits
     adopt: int = 10
     redirected: set[str] = field(default_factory=set)  # pages that followed links led on to
     _found: dict[str, list[float]] = field(default_factory=dict)  # new link → relevance of the pages that show it

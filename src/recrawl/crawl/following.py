@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl.core.arrays import Ints
 from recrawl.core.times import moment
-from recrawl.crawl.follower import Followed, Follower, Known, Limits
+from recrawl.crawl.follower import Followed, Follower, FollowLimits, Known
 from recrawl.crawl.page_links import links_shown
 from recrawl.crawl.planned import Planned
 from recrawl.crawl.scope import Scope
@@ -31,7 +31,7 @@ def follower_of(history: History, options: CrawlOptions, plan: Planned, links: I
     else:
         known, earlier = _known_before(history, plan.began_at), _visits_since(history, plan.began_at)
     budget = pages_of(options.follow_budget, len(plan.urls) + len(earlier))
-    limits = Limits(budget, options.per_host, options.exclude)
+    limits = FollowLimits(budget, options.per_host, options.exclude)
     follower = Follower(known, Scope(options.follow_scope), limits, options.adopt)
     _find_again(follower, history, earlier)
     return follower

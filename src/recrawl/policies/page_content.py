@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy import sparse
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.policies.window import Window
 from recrawl.world.pages import Visits
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 N_SCALARS = 4  #: size, magnitude of the last change, whether there was one, frequency of changes
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio in 64 bits: spreads numbers that follow each other
@@ -56,6 +60,7 @@ class PageContent:
 def hashed_words(counts: sparse.csr_matrix, total: Floats, dimensions: int) -> Floats:
     """Word distributions [text, column]: every word adds its share, with a sign of its own, to one column of its own.
 
+    >>> from scipy import sparse
     >>> hashed_words(sparse.csr_matrix([[2, 0, 2], [0, 0, 0]]), np.array([4.0, 0.0]), 4)
     array([[-0.5, -0.5, 0. , 0. ],
            [ 0. , 0. , 0. , 0. ]])
