@@ -194,6 +194,9 @@ def test_short_cycles_are_separated_by_the_clock_unless_the_history_is_long(tmp_
         (["--user-agent", AGENT, "--max-time", "soon"], "is not a period"),
         (["--user-agent", AGENT, "--seeds", "https://e.org/", "--plan", "plan.txt"], "give one of them"),
         (["--user-agent", AGENT, "--warc", __file__], "that is a file"),
+        (["--user-agent", AGENT, "--seeds", "https://e.org/", "--follow", "new"], "follows links by itself"),
+        (["--user-agent", AGENT, "--adopt", "3"], "needs follow new"),
+        (["--user-agent", AGENT, "--classifier", "none.json"], "there is no such file"),
         (["--user-agent", AGENT, "--as-of", "2026-01-01T00:00Z"], "No such option"),
     ],
 )

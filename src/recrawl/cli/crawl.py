@@ -12,7 +12,7 @@ import typer
 from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json
 from recrawl.cli.crawl_options import FetchOptions, FirstCrawlOptions, PoliteOptions
 from recrawl.cli.option_groups import with_options
-from recrawl.crawl.follow_options import FollowOptions
+from recrawl.crawl.follow_options import NONE, FollowOptions
 from recrawl.errors import RecrawlError
 from recrawl.plan.options import PlanOptions
 
@@ -51,6 +51,10 @@ def crawl(
     from recrawl.history.store import check_format
 
     _check(options, first, fetch, follow)
+    if first.seeds and cycles == 1 and follow.follow != NONE:
+        raise typer.BadParameter(
+            "--follow is for planned pages; a first crawl (--seeds) follows links by itself: see --depth"
+        )
     plan, settings = fetch.plan, _settings(options, fetch, follow, history)
     frontier = first.frontier(options.per_host, polite.host_at_once)
     if frontier is None and plan is None:
