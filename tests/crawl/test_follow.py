@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import recrawl as rc
-from crawl.crawling import AGENT, Sites, crawled, page, visits
+from crawl.crawling import AGENT, NO_ANSWER, Sites, crawled, page, start, visits
 from recrawl.history import History
 from recrawl.history.watching import newest, unwatched
 from recrawl.models.relevance import train
@@ -124,6 +125,21 @@ def test_pages_are_classified_and_only_relevant_hubs_are_adopted(sites: Sites, h
     relevance = dict(zip(names, timeline.rows["relevance"].to_pylist(), strict=True))
     assert relevance[sites.url("/listing")] > 0.5 > relevance[sites.url("/gossip")]
     assert summary["relevant"] >= 2
+
+
+def test_a_crawl_that_is_killed_leaves_no_article_among_the_candidates(sites: Sites, history: Path) -> None:
+    sites.answers[0]["/"] = page("front page", "/article", "/stuck")
+    sites.answers[0]["/stuck"] = NO_ANSWER
+    settings = {"RECRAWL_FOLLOW": "new", "RECRAWL_FOLLOW_BUDGET": "9", "RECRAWL_FLUSH_SECONDS": 0.1}
+    process = start(history, plan=[sites.url("/")], fetch={"timeout": 60.0}, **settings)
+    until = time.monotonic() + 60
+    while sites.url("/article") not in visits(history) and time.monotonic() < until:
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    opened = History.open(history)
+    assert set(opened.urls_of(unwatched(opened)).to_pylist()) == {sites.url("/article"), sites.url("/stuck")}
+    assert set(rc.plan(opened, budget=20).url.to_pylist()) == {sites.url("/"), sites.url("/old")}
 
 
 def test_the_command_says_what_was_followed(sites: Sites, history: Path, tmp_path: Path) -> None:
