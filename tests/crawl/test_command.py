@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from recrawl.crawl.unfinished import CrawlLock
 from recrawl.errors import BadOption
 from recrawl.history import History
 from recrawl.synth.living.web import Faults, Living, LivingWeb
-from recrawl.web.visit import Outcome, Visit
+from recrawl.web.visit import Outcome
 
 pytestmark = pytest.mark.slow  # each crawl is a process
 
@@ -171,17 +170,6 @@ def test_only_a_first_crawl_creates_a_missing_history(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no history at" in done.stderr
     assert not (tmp_path / "no").exists()
-
-
-def test_short_cycles_are_separated_by_the_clock_unless_the_history_is_long(tmp_path: Path) -> None:
-    from recrawl.cli.crawl import _rounds
-
-    assert [_rounds(every, str(tmp_path / "none")) for every in ("crawl", "1h", "5m")] == ["crawl", "crawl", "5m"]
-    now, history = datetime(2026, 1, 5, tzinfo=UTC), History.create(tmp_path / "h")
-    history.add([Visit(url="https://e.org/", at=now + timedelta(minutes=m), links=[]) for m in (0, 5)])
-    assert _rounds("5m", str(tmp_path / "h")) == "5m"
-    history.add([Visit(url="https://e.org/", at=now + timedelta(days=300), links=[])])
-    assert _rounds("5m", str(tmp_path / "h")) == "crawl"
 
 
 @pytest.mark.parametrize(
