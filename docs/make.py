@@ -38,6 +38,7 @@ WHEN = {
     "lambda-crawl": "If links or changes are rare, no page may be given up, and you want a published method.",
     "freshness-value": "For fresh copies: the default of `--goal content`. It gives up pages that change faster than you visit.",
     "history-aware": "If you have captures of a web archive and want pages whose next update is due.",
+    "whole-sites": "If you keep whole websites, such as the personal sites of a list of people; name them with `--roots`.",
     "windowed-outdegree": "As a fast baseline for news pages, where rates differ by page and hardly by day.",
     "set-cover": "To compare with Pham, Santos and Freire (2018); if few pages show most new links of a site.",
     "windowed-clique": "If many pages of a site show the same new links; set `memory` so that overlap is forgotten.",

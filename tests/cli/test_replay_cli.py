@@ -230,6 +230,7 @@ def run(policy: str, budget: int, found: int, **more: Any) -> Replayed:
         "answered": budget,
         "shown_new": found,
         "hits": 1,
+        "changes": 1,
         "soon": 1,
         "after": [[0, found]],
         "hosts": 1,

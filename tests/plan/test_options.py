@@ -36,6 +36,7 @@ NO_BUDGET = "write a number of pages or a share of them, such as 500 or 10%"
 NO_PERIOD = "is not a period; write a number and s, m, h, d or w, e.g. 1h, 7d, 2w"
 
 #: Options as they are written on a command line, and the sentence that refuses them.
+RATES = "rates simple is for policies that estimate rates: leave model and goal both out"
 REFUSED: list[tuple[dict[str, Any], str]] = [
     # values that an option cannot have
     ({"budget": "0"}, "budget: '0' fetches nothing: give at least 1 page or a share above 0%"),
@@ -61,6 +62,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"per_host": "1.5"}, "per-host is '1.5'; it must be a whole number"),
     ({"per_site": "-1"}, "per-site is -1; it must be 0 or more"),
     ({"per_site": "few"}, "per-site is 'few'; it must be a whole number"),
+    ({"roots": "no.txt"}, "roots: there is no file 'no.txt'; use domain, host, a pattern such as '/~*/', or a file with one root "
+                          "per line"),
+    ({"roots": "~*"}, "roots: '~*' is no pattern of paths: it must begin and end with a slash, such as '/~*/'"),
+    ({"rates": "bayes"}, "rates: No estimator named 'bayes'. Known: maximum-likelihood, simple, regular, law-of-large-numbers, "
+                       "stochastic-approximation"),
     ({"min_gap": "soon"}, f"min-gap: 'soon' {NO_PERIOD}"),
     ({"min_gap": "0h"}, f"min-gap: '0h' {NO_PERIOD}"),
     ({"threshold": "1.5"}, "threshold is 1.5; it must be between 0 and 1"),
@@ -84,6 +90,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model": "m.model", "change": "digest"}, "model predicts new links only: leave model out, or change digest"),
     ({"model": "m.model", "links": "internal"},
      "model predicts the links that it was trained for: leave model out, or links internal"),
+    ({"model": "m.model", "roots": "host"}, "model plans by registered domains: leave model out, or roots host"),
+    ({"goal": "both", "rates": "simple"}, RATES),
+    ({"policy": "round-robin", "rates": "simple"},
+     "rates simple: round-robin estimates no rates; those that do: lambda-crawl, freshness-value, history-aware, whole-sites"),
     ({"goal": "both", "policy": "round-robin"}, BOTH),
     ({"goal": "both", "settings": ["bandit.window=3"]}, BOTH),
     ({"favour": "freshness", "policy": "expected-harvest"}, FAVOUR),

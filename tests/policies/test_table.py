@@ -221,8 +221,11 @@ def test_settings_can_be_read_back_and_make_the_same_policy(policy: type[Policy]
 @pytest.mark.parametrize("policy", [p for p in ALL if p.default_settings()], ids=lambda policy: policy.name)
 def test_a_setting_that_was_changed_is_in_the_settings_and_in_the_name(policy: type[Policy]) -> None:
     numbers = {name: value for name, value in policy().settings().items() if type(value) in (int, float)}
-    name, value = next(iter(numbers.items()), ("begin", "sweep"))
-    other = "outdegree" if value == "sweep" else value + 1 if isinstance(value, int) else (value or 1.0) / 2
+    words = {"begin": "outdegree", "updates": "content"}
+    name, value = next(
+        iter(numbers.items()), next((item for item in policy().settings().items() if item[0] in words), ("", 0))
+    )
+    other = words[name] if name in words else value + 1 if isinstance(value, int) else (value or 1.0) / 2
     changed = policy(**{name: other})
     assert changed.settings()[name] != value
     assert f"{name}={changed.settings()[name]!r}" in repr(changed)

@@ -17,7 +17,17 @@ def ages(**counts: int) -> list[int]:
 
 
 def row(cycle: int, **numbers: Any) -> dict[str, Any]:
-    plain = {"fetches": 4, "answered": 4, "published": 0, "found": 0, "shown_new": 0, "hits": 0, "soon": 0, "hosts": 2}
+    plain = {
+        "fetches": 4,
+        "answered": 4,
+        "published": 0,
+        "found": 0,
+        "shown_new": 0,
+        "hits": 0,
+        "soon": 0,
+        "hosts": 2,
+        "changes": 0,
+    }
     return {
         "cycle": cycle,
         "at": f"2026-01-0{cycle}T00:00:00+00:00",

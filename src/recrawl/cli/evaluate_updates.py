@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +12,13 @@ import typer
 from recrawl.cli.common import checked_period, chosen, console, note, open_history, print_json, steps
 from recrawl.cli.report_options import PageOutput
 from recrawl.core.words import duration
+from recrawl.world.rate_names import RATES
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from recrawl.papers.updates.evaluation import UpdateEvaluation, UpdateSettings
+    from recrawl.world.roots import Roots
 
 MAX_WINDOWS = 1000
 PANEL = "Options of --method history-aware"
@@ -44,17 +46,41 @@ class UpdateOptions:
         _option("--from", "Evaluate from this time on; earlier visits still count as history.", metavar="TIME"),
     ] = None
     until: Annotated[str | None, _option("--until", "Evaluate up to this time.", metavar="TIME")] = None
-    level: Annotated[
-        str, _option("--level", "page, or site: all pages of a host up to depth 2 together.", metavar="NAME")
-    ] = "page"
-    estimator: Annotated[
+    goal: Annotated[
         str,
         _option(
-            "--estimator",
-            "Estimator of rates: simple, regular, maximum-likelihood, law-of-large-numbers or stochastic-approximation.",
+            "--goal",
+            "What an update is: links (one never before on the page), or content (another checksum than the capture before).",
             metavar="NAME",
         ),
-    ] = "maximum-likelihood"
+    ] = "links"
+    level: Annotated[
+        str,
+        _option(
+            "--level",
+            "What is updated: page, homepage (the root of a site) or site (all its pages up to depth 2 together); several, "
+            "separated by commas, are evaluated one after the other.",
+            metavar="NAMES",
+        ),
+    ] = "page"
+    roots: Annotated[
+        str,
+        _option(
+            "--roots",
+            "Where sites begin: domain, host, a pattern such as '/~*/', or a file with one root per line.",
+            metavar="domain|host|PATTERN|FILE",
+        ),
+    ] = "host"
+    rates: Annotated[
+        str,
+        typer.Option(
+            "--rates",
+            "--estimator",
+            help=f"How rates of updates are estimated: {', '.join(RATES)}.",
+            metavar="NAME",
+            rich_help_panel=PANEL,
+        ),
+    ] = RATES[0]
     updates: Annotated[
         str,
         _option(
@@ -72,27 +98,38 @@ class UpdateOptions:
         ),
     ] = "with"
 
-    def settings(self, every: str, seed: int) -> UpdateSettings:
-        """The settings of the evaluation."""
+    def settings(self, every: str, seed: int) -> list[UpdateSettings]:
+        """The settings of the evaluation of each level."""
         from recrawl.core.times import parse_period
-        from recrawl.insight.rates import ESTIMATORS
-        from recrawl.papers.updates.captures import LEVELS
+        from recrawl.papers.updates.captures import GOALS, LEVELS
         from recrawl.papers.updates.evaluation import UPDATES, UpdateSettings
         from recrawl.web.pdf import PDF_CHOICES
 
-        return UpdateSettings(
+        common = UpdateSettings(
             windows=parse_windows(self.windows),
             thetas=parse_thetas(self.thetas),
             ahead=parse_period(self.ahead),
             every=every,
-            level=chosen("--level", self.level, LEVELS)[0],
-            estimator=chosen("--estimator", self.estimator, tuple(ESTIMATORS))[0],
+            goal=chosen("--goal", self.goal, GOALS)[0],
+            roots=read_roots(self.roots),
+            estimator=chosen("--rates", self.rates, RATES)[0],
             updates=chosen("--updates", self.updates, UPDATES)[0],
             pdf=chosen("--pdf", self.pdf, PDF_CHOICES)[0],
             since=parse_moment("--from", self.since),
             until=parse_moment("--until", self.until),
             seed=seed,
         )
+        return [replace(common, level=level) for level in dict.fromkeys(chosen("--level", self.level, tuple(LEVELS)))]
+
+
+def read_roots(text: str) -> Roots:
+    """Where sites begin; what names no roots is wrong usage."""
+    from recrawl.world.roots import parse_roots
+
+    try:
+        return parse_roots(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--roots: {error}") from None
 
 
 def parse_windows(text: str) -> tuple[float, ...]:
@@ -156,23 +193,34 @@ def too_short(evaluation: UpdateEvaluation) -> str | None:
     )
 
 
-def run(history: str, as_of: str | None, settings: UpdateSettings, page: PageOutput, json: bool) -> None:
-    """Evaluate, then print the tables or the rows, and write the page."""
+def run(history: str, as_of: str | None, settings: list[UpdateSettings], page: PageOutput, json: bool) -> None:
+    """Evaluate each level, then print the tables or the rows, and write the page."""
     from recrawl.papers.updates.evaluation import evaluate_updates
 
     opened = open_history(history, as_of)
+    for text in settings[0].roots.notes():
+        note(text)
     with steps("what was new on each visit") as on_step:
-        evaluation = evaluate_updates(opened, settings, on_step)
+        evaluations = [evaluate_updates(opened, each, on_step) for each in settings]
         if page.path:
             from recrawl.papers.updates.page import write_updates_page
 
-            write_updates_page(page.path, evaluation, self_contained=page.self_contained)
-    if json:
-        common = {"method": "history-aware", "level": settings.level}
-        for part, rows in evaluation.rows.items():
-            for row in rows:
-                print_json({"part": part, **common, **row})
-        return
+            write_updates_page(page.path, *evaluations, self_contained=page.self_contained)
+    for evaluation in evaluations:
+        _print_rows(evaluation) if json else _print_tables(evaluation)
+    if not json:
+        page.print_path(console())
+
+
+def _print_rows(evaluation: UpdateEvaluation) -> None:
+    settings = evaluation.settings
+    common = {"method": "history-aware", "level": settings.level, "goal": settings.goal}
+    for part, rows in evaluation.rows.items():
+        for row in rows:
+            print_json({"part": part, **common, **row})
+
+
+def _print_tables(evaluation: UpdateEvaluation) -> None:
     from rich.text import Text
 
     from recrawl.papers.updates.page import findings, scope, update_tables
@@ -185,4 +233,3 @@ def run(history: str, as_of: str | None, settings: UpdateSettings, page: PageOut
         screen.print(table)
     if advice := too_short(evaluation):
         note(advice)
-    page.print_path(screen)

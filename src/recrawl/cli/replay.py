@@ -49,7 +49,8 @@ def replay(
     """Compare policies on the recorded past: in each cycle a policy sees only the pages that it chooses.
 
     Shows coverage over time, how soon links are found, freshness of the stored copies, and the cost. The first crawl is
-    known to every policy; results are relative to visiting every page in every cycle.
+    known to every policy; results are relative to visiting every page in every cycle. With --goal content policies are judged by
+    the copies that they keep current; checksums are enough for that.
     """
     check_writable(out)
     check_writable(rows, "--rows")
@@ -126,7 +127,7 @@ def _print_tables(result: Replays, out: str | None, rows: str | None) -> None:
     narrow = screen.width < NARROW
     for table in tables(result, narrow):
         screen.print(table)
-    screen.print(Text(legend(narrow), "dim"))
+    screen.print(Text(legend(narrow, result.goal), "dim"))
     for what, path in (("every cycle", rows), ("all of it with plots", out)):
         if path:
             screen.print(Text(f"{what}: {path}"), soft_wrap=True)

@@ -39,6 +39,7 @@ from recrawl.web.link_kinds import LinkKind
 from recrawl.world.batches import BatchRule, CrawlPace, distinct_moments, rule_for
 from recrawl.world.notions import ANY, Notion, spelled
 from recrawl.world.pages import Need
+from recrawl.world.roots import DOMAINS, Roots
 from recrawl.world.stream import Stream, next_segment
 
 Say = Callable[[str], None]
@@ -66,6 +67,7 @@ class Learnt:
         *,
         own_plans: OwnPlans,
         notion: Notion | None = None,
+        roots: Roots = DOMAINS,
         is_last: bool = False,
     ) -> None:
         """Learn from the visits of a timeline up to a moment that come after those learnt from so far.
@@ -85,6 +87,7 @@ class Learnt:
             until=until,
             needs=self.policy.needs,
             notion=notion,
+            roots=roots,
         )
         if is_last:
             held.clear()
@@ -117,6 +120,7 @@ class Learning:
     every: str = "auto"
     notion: Notion | None = None
     links: LinkKind = "all"
+    roots: Roots = DOMAINS
     carry: bool = False
     relearn: bool = False
     on_step: Say = lambda step: None
@@ -170,15 +174,24 @@ class Learning:
             pace = self._pace(learnt, held[0], until)
             past = learnt.visits.with_more(held[0], learnt.stream.until, until)
             for end in _segment_ends(fresh[fresh <= until], ends):
-                is_last = end == moments[-1]
-                learnt.go_on(self.history, held, end, own_plans=own_plans, notion=self.notion, is_last=is_last)
+                self._go_on(learnt, held, end, is_last=end == moments[-1])
             learnt.pace, learnt.visits, learnt.plans = pace, past, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
                 self._keep(learnt)
         if len(moments) > len(complete):
-            end = int(moments[-1])
-            learnt.go_on(self.history, held, end, own_plans=own_plans, notion=self.notion, is_last=True)
+            self._go_on(learnt, held, int(moments[-1]), is_last=True)
+
+    def _go_on(self, learnt: Learnt, held: list[Timeline], until: int, *, is_last: bool) -> None:
+        learnt.go_on(
+            self.history,
+            held,
+            until,
+            own_plans=self._own_plans,
+            notion=self.notion,
+            roots=self.roots,
+            is_last=is_last,
+        )
 
     @cached_property
     def _own_plans(self) -> OwnPlans:
@@ -207,6 +220,8 @@ class Learning:
         change = spelled(self.notion) if self.notion else ANY
         about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links, change]
         about += _sources(type(policy))
+        if self.roots != DOMAINS:
+            about += [self.roots.spec, *sorted(self.roots.listed)]
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
 
     def _keep(self, learnt: Learnt) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from recrawl.errors import BadOption, BadPlugin
 from recrawl.plan.budgets import share_or_number
 from recrawl.web.link_kinds import LINKS
 from recrawl.world.notions import ANY
+from recrawl.world.rate_names import checked_rates
 
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
@@ -35,6 +37,13 @@ def _check_rounds(text: str) -> None:
     from recrawl.world.every import parse_rounds
 
     parse_rounds(text)
+
+
+def check_roots(text: str) -> None:
+    """Refuse what names no roots of websites, also a file that is not there."""
+    from recrawl.world.roots import parse_roots
+
+    parse_roots(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +93,16 @@ class PlanOptions:
         None, "Plan by the predictions of a model that recrawl train wrote.", flags=("--model", "-m"), metavar="FILE"
     )
     per_host: int | None = option(None, "Maximum number of pages per host.", minimum=0)
-    per_site: int | None = option(None, "Maximum number of pages per registered domain.", minimum=0)
+    per_site: int | None = option(
+        None, "Maximum number of pages per site: registered domain, or as --roots says.", minimum=0
+    )
+    roots: str = option(
+        "domain",
+        "What a site is: everything of a registered domain or host, or everything under a root, by a pattern such as '/~*/' or a "
+        "file with one root per line.",
+        metavar="domain|host|PATTERN|FILE",
+        check=check_roots,
+    )
     min_gap: str | None = option(
         None,
         "Minimum time between two visits to the same page, such as 6h or 7d.",
@@ -102,6 +120,13 @@ class PlanOptions:
     )
     retry_gone: bool = option(False, "Include pages that answered 404 or 410.")
     unwatched: bool = option(False, "Include pages that are not watched (see recrawl watch).")
+    rates: str | None = option(
+        None,
+        "How policies that use rates of change estimate them: maximum-likelihood (default), simple, regular, law-of-large-numbers "
+        "or stochastic-approximation.",
+        metavar="NAME",
+        check=checked_rates,
+    )
     settings: tuple[str, ...] = option(
         (),
         "Setting of the policy, such as bandit.window=28. Repeatable.",
@@ -137,6 +162,10 @@ class PlanOptions:
             raise BadOption(f"model predicts new links only: leave model out, or change {self.change}")
         if self.model and self.links != "all":
             raise BadOption(f"model predicts the links that it was trained for: leave model out, or links {self.links}")
+        if self.model and self.roots != "domain":
+            raise BadOption(f"model plans by registered domains: leave model out, or roots {self.roots}")
+        if self.rates is not None and (self.model or self.goal == "both"):
+            raise BadOption(f"rates {self.rates} is for policies that estimate rates: leave model and goal both out")
         if self.goal == "both" and by_policy:
             raise BadOption(
                 "goal both weighs links and changes itself: leave policy and settings out, or use goal links or content"
@@ -153,6 +182,8 @@ class PlanOptions:
         """What is named must be there, before anything slow begins."""
         if self.model is not None and not Path(self.model).is_file():
             raise BadOption(f"model {self.model}: there is no such file; recrawl train writes one")
+        if self.rates is not None and isinstance(self.policy, str):
+            check_takes_rates(self.rates, [self.policy])
         if self.policy is None and not self.settings:
             return
         from recrawl.policies.settings import parse
@@ -183,6 +214,15 @@ class PlanOptions:
         except BadPlugin as error:
             raise BadOption(f"policy: {error}") from None
         _refuse_future(policy.name, policy.needs)
+
+
+def check_takes_rates(rates: str, policies: Sequence[str]) -> None:
+    """Refuse an estimator that none of these policies would use."""
+    from recrawl.policies.registry import known, policy_class
+
+    if not any("rates" in policy_class(name).default_settings() for name in policies):
+        takers = [name for name in known() if "rates" in policy_class(name).default_settings()]
+        raise BadOption(f"rates {rates}: {', '.join(policies)} estimates no rates; those that do: {', '.join(takers)}")
 
 
 def _refuse_future(name: str, needs: Any) -> None:

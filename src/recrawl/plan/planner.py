@@ -28,7 +28,7 @@ from recrawl.plan.explain import PlanExplanation
 from recrawl.plan.explain import explain as explain_page
 from recrawl.plan.known import known_page
 from recrawl.plan.learning import Learning
-from recrawl.plan.options import PlanOptions
+from recrawl.plan.options import PlanOptions, check_takes_rates
 from recrawl.plan.plan import Plan, PlanRequest
 from recrawl.plan.situation import Situation
 from recrawl.plan.survey import survey
@@ -38,6 +38,7 @@ from recrawl.policies.choice import Choice
 from recrawl.policies.registry import blaming, check_choice
 from recrawl.web import urls
 from recrawl.world.notions import notion_or_any
+from recrawl.world.roots import parse_roots
 
 Report = Callable[[str], None]
 
@@ -91,6 +92,9 @@ class Planner:
             )
 
             return situation_by_model(self.history, options.model, self.on_step, self.on_note)
+        roots = parse_roots(options.roots)
+        for note in roots.notes():
+            self.on_note(note)
         learning = Learning(
             history=self.history,
             policy=self._policy(),
@@ -98,6 +102,7 @@ class Planner:
             every=options.every,
             notion=notion_or_any(options.change),
             links=options.links,  # type: ignore[arg-type]  # checked
+            roots=roots,
             carry=self.carry,
             relearn=options.relearn,
             on_step=self.on_step,
@@ -152,11 +157,14 @@ class Planner:
             from recrawl.policies.links_and_content import LinksAndContent
 
             return LinksAndContent(0.5 if options.weight is None else options.weight)
+        common = {"updates": "content" if options.goal == "content" else None, "rates": options.rates}
         if options.policy is not None:
-            return made(options.policy, options.settings)
+            return made(options.policy, options.settings, **common)
         default = default_policy(self.history, options.every, options.goal, options.favour)
         self.on_note(f"planning {default.why}")
-        return made(default.policy, options.settings, **default.settings)
+        if options.rates is not None:
+            check_takes_rates(options.rates, [default.policy])
+        return made(default.policy, options.settings, **common | default.settings)
 
 
 def plan(

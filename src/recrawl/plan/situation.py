@@ -103,7 +103,8 @@ class Situation:
         """The order of the pages picked by what they are worth for the goal, the best first, and the worth of each in that order.
 
         A crawl that stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order.
-        For both goals at once only the policy's own score has one number for both.
+        For both goals at once only the policy's own score has one number for both. A policy that picks pages together keeps its
+        order.
         """
         expected, likely = self.expected(choice, now)
         worth = {
@@ -111,7 +112,7 @@ class Situation:
             "content": np.nan_to_num(self.changed_given_links(request, now, choice.page, likely)),
             "both": choice.score,
         }[request.goal]
-        order = np.argsort(-worth, kind="stable")
+        order = np.arange(len(choice)) if self.policy.keeps_order else np.argsort(-worth, kind="stable")
         return order, worth[order]
 
     def page_names(self, of: int) -> PageName:

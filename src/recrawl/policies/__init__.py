@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recrawl.policies.regression_round_robin import RegressionRoundRobin
     from recrawl.policies.round_robin import RoundRobin
     from recrawl.policies.stormcrawler_adaptive import StormcrawlerAdaptive
+    from recrawl.policies.whole_sites import WholeSites
     from recrawl.policies.windowed_clique import WindowedClique
     from recrawl.policies.windowed_outdegree import WindowedOutdegree
 
@@ -55,6 +56,7 @@ PLACES = {
     "lambda-crawl": "lambda_crawl:LambdaCrawl",
     "freshness-value": "freshness_value:FreshnessValue",
     "history-aware": "history_aware:HistoryAware",
+    "whole-sites": "whole_sites:WholeSites",
     "windowed-outdegree": "windowed_outdegree:WindowedOutdegree",
     "set-cover": "cover:SetCover",
     "windowed-clique": "windowed_clique:WindowedClique",
@@ -129,6 +131,7 @@ __all__ = [
     "SetCover",
     "SingleExpert",
     "StormcrawlerAdaptive",
+    "WholeSites",
     "WindowedClique",
     "WindowedOutdegree",
     "known",

@@ -14,6 +14,7 @@ from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
 from recrawl.world.pages import Pages, Visits
+from recrawl.world.rate_names import checked_rates
 
 
 def freshness_values(changes_per_day: Floats, days: Floats, importance: Floats | float = 1.0) -> Floats:
@@ -35,8 +36,8 @@ class FreshnessValue(Policy):
 
     The default for keeping copies up to date. A page that changes faster than it can be visited is worth next to nothing, however
     much it changes, and is given up. For finding new links it is the wrong policy: those are the best pages. Rates of change are
-    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). `importance`: one number per page (μ),
-    equal by default. Pages never visited come first.
+    learnt from the visits, see `ChangeRates` for `prior_days`, `bounds` (per day) and `rates`. `importance`: one number per page
+    (μ), equal by default. Pages never visited come first.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> case = Case(tiny_world([[{cycle}, {100 + cycle}] for cycle in range(9)]), (Budget(1),))
@@ -54,15 +55,17 @@ class FreshnessValue(Policy):
         prior_days: float = 0.5,
         bounds: tuple[float, float] = (0.0005, 7.0),
         importance: Floats | None = None,
+        rates: str = "maximum-likelihood",
     ) -> None:
         self.prior_days, self.bounds, self.importance = prior_days, bounds, importance
+        self.rates = checked_rates(rates)
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
         from recrawl.policies.change_rates import ChangeRates
 
         self.importance_ = weights_for(pages, self.importance, "importance")
-        self.rates_ = ChangeRates(pages, self.prior_days, self.bounds)
+        self.rates_ = ChangeRates(pages, self.prior_days, self.bounds, self.rates)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest value first."""

@@ -16,6 +16,7 @@ from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.policies.weights import weights_for
 from recrawl.world.pages import Pages, Visits
+from recrawl.world.rate_names import checked_rates
 
 
 def visit_rates(changes_per_day: Floats, importance: Floats, visits_per_day: float) -> Floats:
@@ -54,8 +55,8 @@ class LambdaCrawl(Policy):
 
     Good where every copy has to be kept reasonably fresh: the periods minimise how long pages are out of date, on a scale on which
     no page may be given up. The busier a page, the more often it is visited, but less than in proportion. Rates of change are
-    learnt from the visits, see `ChangeRates` for `prior_days` and `bounds` (per day). The budget per day is that of a cycle,
-    divided by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
+    learnt from the visits, see `ChangeRates` for `prior_days`, `bounds` (per day) and `rates`. The budget per day is that of a
+    cycle, divided by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> restless, calm = [{i} for i in range(9)], [{100}] * 9
@@ -74,15 +75,17 @@ class LambdaCrawl(Policy):
         prior_days: float = 0.5,
         bounds: tuple[float, float] = (0.0005, 7.0),
         importance: Floats | None = None,
+        rates: str = "maximum-likelihood",
     ) -> None:
         self.prior_days, self.bounds, self.importance = prior_days, bounds, importance
+        self.rates = checked_rates(rates)
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
         from recrawl.policies.change_rates import ChangeRates
 
         self.importance_ = weights_for(pages, self.importance, "importance")
-        self.rates_ = ChangeRates(pages, self.prior_days, self.bounds)
+        self.rates_ = ChangeRates(pages, self.prior_days, self.bounds, self.rates)
         self.began_, self.n_cycles_ = 0, 0
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:

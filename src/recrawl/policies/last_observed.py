@@ -12,6 +12,7 @@ from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
+from recrawl.policies.page_updates import checked_kind, updates_in
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 
@@ -19,9 +20,9 @@ from recrawl.world.pages import Need, Pages, Visits
 class LastObserved(Policy):
     """Visit the pages whose last update was seen longest ago; where none was seen, the time since the last visit counts.
 
-    A baseline: an update is a link never before seen on the page. The paper names the rule by the last visit (which would be
-    `round-robin`), but ranks by the last update, t - τ, and so does this. A page that was updated once and then never again
-    keeps its place at the top, visit after visit: a weakness of the rule, not of the data.
+    A baseline: an update is a link never before seen on the page; with `updates` "content", any change. The paper names the rule by
+    the last visit (which would be `round-robin`), but ranks by the last update, t - τ, and so does this. A page that was updated
+    once and then never again keeps its place at the top, visit after visit: a weakness of the rule, not of the data.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> updated_once, updated_always = [{1}, {1, 2}, {2}, {2}, {2}], [{10}, {11}, {12}, {13}, {14}]
@@ -36,6 +37,9 @@ class LastObserved(Policy):
     paper: ClassVar[str | None] = "Last-Obs"
     needs = frozenset({Need.UPDATES})
 
+    def __init__(self, updates: str = "links") -> None:
+        self.updates = checked_kind(updates)
+
     def start(self, pages: Pages) -> None:
         """Forget all updates."""
         self.last_update_: Ints = np.full(len(pages), NEVER)
@@ -49,5 +53,5 @@ class LastObserved(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Remember which pages were updated."""
-        updated = visits.updated == 1
+        updated = updates_in(visits, self.updates)[1] == 1
         self.last_update_[visits.page[updated]] = visits.at[updated]

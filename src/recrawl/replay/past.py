@@ -36,7 +36,7 @@ def past(
     Cycle 0 is where the crawl begins (see `World`). ``history.as_of`` sets the end. `n_related`: number of related
     pages per page, for policies that look around. `with_words`: keep the words of the pages, for policies that read them.
     `notion`: what counts as a change, as in `World`. `observed`: number of cycles seen completely before any policy chooses.
-    `reading`: candidates, between and links, as in `record`.
+    `reading`: candidates, between, links, goal and roots, as in `record`.
     """
     used = _Since(history, since) if since else history
     if not used.slim_timeline.n_visits:

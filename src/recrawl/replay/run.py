@@ -89,6 +89,7 @@ def _counts(result: CycleVisits) -> Row:
         "found": visits.n_found,
         "shown_new": int(n_new.sum()),
         "hits": int((n_new > 0).sum()),
+        "changes": int((visits.changed == 1).sum()),
         "soon": int((result.cycles <= SOON).sum()),
         "after": _counted(result.cycles),
         "ages": np.bincount(np.searchsorted(AGE_HOURS, result.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),

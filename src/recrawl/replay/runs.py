@@ -19,7 +19,7 @@ from recrawl.replay.run import Row, replay
 from recrawl.world.pages import Need
 from recrawl.world.recorded import World
 
-ROWS = 3  #: version of the rows: runs kept with another one are replayed again
+ROWS = 4  #: version of the rows: runs kept with another one are replayed again
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,8 @@ class ReplaySummary:
     hit_rate: float | None  # share of the fetches that showed a new link
     overlap_wasted: float | None  # share of the new links shown that another page of the same cycle showed as well
     freshness: float | None  # share of the pages whose copy is current, mean over the cycles
+    changes: int  # fetches that found the page changed
+    change_rate: float | None  # the same as a share of the fetches
     most_of_host: int  # maximum number of fetches from one host in a cycle
     mean_of_host: float | None  # fetches per host and cycle, of the hosts that were fetched from
     seconds: float  # the policy's own time, for choosing and learning
@@ -79,6 +81,8 @@ def summarise(run: Replayed) -> ReplaySummary:
         hit_rate=share(total["hits"], total["fetches"]),
         overlap_wasted=share(total["shown_new"] - found, total["shown_new"]),
         freshness=share(total["current"], n_cycles),
+        changes=total["changes"],
+        change_rate=share(total["changes"], total["fetches"]),
         most_of_host=max((row["most_of_host"] for row in run.rows), default=0),
         mean_of_host=share(total["fetches"], total["hosts"]),
         seconds=total["seconds"],
@@ -86,7 +90,19 @@ def summarise(run: Replayed) -> ReplaySummary:
     )
 
 
-_SUMMED = ("fetches", "answered", "published", "found", "shown_new", "hits", "soon", "hosts", "current", "seconds")
+_SUMMED = (
+    "fetches",
+    "answered",
+    "published",
+    "found",
+    "shown_new",
+    "hits",
+    "changes",
+    "soon",
+    "hosts",
+    "current",
+    "seconds",
+)
 
 
 def share(part: float, whole: float) -> float | None:

@@ -226,6 +226,40 @@ def other_servers(text, start):  # type: ignore[no-untyped-def]
     return other
 
 
+_INDEX, _DEFAULT = np.frombuffer(b"index.", np.uint8), np.frombuffer(b"default.", np.uint8)
+
+
+@njit(cache=True, nogil=True)
+def path_depths(text, start):  # type: ignore[no-untyped-def]
+    """The number of names in the path of each URL; an index file counts as its folder."""
+    depths = np.zeros(len(start) - 1, np.int64)
+    for i in range(len(depths)):
+        n_slashes, name = 0, -1  # where the present name of the path begins; -1: none has begun
+        for at in range(start[i], start[i + 1]):
+            if text[at] == 63:  # ?
+                break
+            if text[at] == 47:  # /
+                n_slashes += 1
+                name = -1
+            elif n_slashes > 2 and name < 0:
+                depths[i] += 1
+                name = at
+        if name >= 0 and (_begins(text, name, start[i + 1], _INDEX) or _begins(text, name, start[i + 1], _DEFAULT)):
+            depths[i] -= 1
+    return depths
+
+
+@njit(cache=True, nogil=True)
+def _begins(text, at, end, beginning):  # type: ignore[no-untyped-def]
+    """Whether the letters from a place on begin like this."""
+    if end - at < len(beginning):
+        return False
+    n_same = 0
+    while n_same < len(beginning) and text[at + n_same] == beginning[n_same]:
+        n_same += 1
+    return n_same == len(beginning)
+
+
 @njit(cache=True)
 def spellings(text, start):  # type: ignore[no-untyped-def]
     """Hashes of the folder of each URL, and of its host with its name: digits and values of the query are left out of that."""

@@ -31,9 +31,9 @@ def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:
     servers = pc.list_element(pc.split_pattern(url.filter(pa.array(is_other)), "/", max_splits=3), 2)
     names = pc.replace_substring_regex(servers, r"^(?:[^@]*@)?(\[[^\]]*\]|[^:?#]*).*$", r"\1")
     hosts = names.dictionary_encode()
-    host = _indices(hosts)[np.cumsum(is_other) - 1]
+    host = indices(hosts)[np.cumsum(is_other) - 1]
     sites = pa.array([urls.site(name) for name in hosts.dictionary.to_pylist()], pa.string()).dictionary_encode()
-    return host, _indices(sites)[host] if len(host) else host
+    return host, indices(sites)[host] if len(host) else host
 
 
 def folders_and_namesakes(url: pa.Array) -> tuple[Ints, Ints]:
@@ -48,7 +48,7 @@ def folders_and_namesakes(url: pa.Array) -> tuple[Ints, Ints]:
     """
     if not len(url):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    folder, name = (_indices(pa.array(part).dictionary_encode()) for part in spellings(*_letters(url)))
+    folder, name = (indices(pa.array(part).dictionary_encode()) for part in spellings(*letters(url)))
     return folder, name
 
 
@@ -56,17 +56,18 @@ def _other_servers(url: pa.Array) -> Flags:
     """Which URLs have another server than the one before."""
     if not len(url):
         return np.zeros(0, np.bool_)
-    other: Flags = other_servers(*_letters(url))
+    other: Flags = other_servers(*letters(url))
     return other
 
 
-def _letters(url: pa.Array) -> tuple[Bytes, Ints32]:
+def letters(url: pa.Array) -> tuple[Bytes, Ints32]:
     """All URLs one after the other, and where each of them begins."""
     _, offsets, text = url.buffers()
     start = np.frombuffer(offsets, np.int32)[url.offset : url.offset + len(url) + 1]
     return np.frombuffer(text, np.uint8), start
 
 
-def _indices(encoded: pa.DictionaryArray) -> Ints:
+def indices(encoded: pa.DictionaryArray) -> Ints:
+    """The number of each value."""
     numbers: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers

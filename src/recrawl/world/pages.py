@@ -48,7 +48,7 @@ class Pages:
 
     not_kept: ClassVar[tuple[str, ...]] = ("related", "future")
 
-    site: Ints  # small numbers: pages of one registrable domain share one
+    site: Ints  # small numbers: pages under one root share one, usually those of a registered domain
     host: Ints
     last_visit: Ints  # microseconds, UTC: the last time it was fetched, successfully or not; NEVER
     n_visits: Ints  # fetches
@@ -58,6 +58,7 @@ class Pages:
     related: Related | None = None  # pages with similar text, if texts are known
     #: Groups of pages with similar URLs, as small numbers: one array by folder, one by file name.
     url_groups: tuple[Ints, ...] = ()
+    depth: Ints | None = None  # names in the path below the root of the site; None: not known
 
     def __post_init__(self) -> None:
         self.future: Future | None = None  # None unless a policy needs it
@@ -85,9 +86,9 @@ class Pages:
             url_groups=url_groups,
         )
 
-    def extend(self, site: Ints, host: Ints, url_groups: tuple[Ints, ...] = ()) -> None:
-        """More pages are known: sites, hosts and groups are those of all pages, the new ones at the end."""
-        self.site, self.host, self.url_groups = site, host, url_groups
+    def extend(self, site: Ints, host: Ints, url_groups: tuple[Ints, ...] = (), depth: Ints | None = None) -> None:
+        """More pages are known: sites, hosts, groups and depths are those of all pages, the new ones at the end."""
+        self.site, self.host, self.url_groups, self.depth = site, host, url_groups, depth
         n = len(site)
         self.last_visit = grown(self.last_visit, n, NEVER)
         for name in ("n_visits", "n_answers", "n_failures", "is_gone"):

@@ -34,7 +34,7 @@ class World:
     Cycle 0 is where the crawl begins: the first crawls, until they hold as many pages as a usual one, with everything recorded
     before. Every policy knows it. Pages are in the order in which the recorded crawl first knew them. A page that never showed
     its links is not part of the world: nothing could be discovered there. Of several visits to a page in a cycle the last
-    one that showed its links counts.
+    one that showed its links counts. Recorded for the goal content, it is the same with the content of a page instead of its links.
 
     A copy is current as long as the page's version is the one that it was made of. By default any difference in text or links makes
     a new version. Recorded with a notion of change (see `notions`), a version is what the page said, and a copy is current as
@@ -65,6 +65,7 @@ class World:
     text: Ints32 | None = field(default=None, metadata=_BY_VISIT)
     words: sparse.csr_matrix | None = None  # counts [text, term]
     wordings: Wordings | None = None  # which versions are alike, if not only equal ones
+    depth: Ints | None = field(default=None, metadata=_BY_PAGE)  # names in the path below the root of the site
     between: str = CARRY  # what pages show in cycles without a record, one of `readings.BETWEEN`
 
     @property

@@ -18,9 +18,9 @@ from recrawl.web.visit import Outcome
 from recrawl.world.batches import batches_of
 from recrawl.world.every import Every
 from recrawl.world.kernels import first_cycles, numbered, visits_that_count
-from recrawl.world.page_names import hosts_and_sites
 from recrawl.world.readings import CARRY, KNOWN
 from recrawl.world.recorded import FAILED, GONE, UNREAD, World
+from recrawl.world.roots import DOMAINS, Roots, sites_of
 
 if TYPE_CHECKING:
     from recrawl.world.notions import Notion
@@ -37,12 +37,17 @@ def record(
     candidates: str = KNOWN,
     between: str = CARRY,
     links: LinkKind = "all",
+    goal: str = "links",
+    roots: Roots = DOMAINS,
 ) -> World:
     """The world of a history: cycles by recorded crawl, by period or by the times at which they end (see `batches_of`).
 
     `candidates`: "known", pages from the cycle on in which they were first recorded; "all", every page from the start, as if the
     crawl had known them before; then cycle 0 is the first one that holds most pages. `between`: see `World`. `links`: only links
     of this kind count.
+
+    `goal`: "links", the world of the pages whose links were ever seen; "content", of all pages whose content was, if only by its
+    checksum, as in capture indexes. `roots`: what a site is.
 
     `with_words`: also what the pages said, if that is known. `notion`: what counts as a change, see `World`; a page whose words are
     never known keeps its versions.
@@ -52,32 +57,33 @@ def record(
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits" + (" up to that time" if history.until else ""))
     rounds = batches_of(timeline, every)
-    is_readable = (rounds.of_visit >= 0) & (timeline.links >= 0) & (timeline.outcome <= Outcome.UNCHANGED)
-    if not is_readable.any():
-        raise NotEnoughData("no visit in this history shows the links of a page, so there is nothing to replay")
-    readable = np.flatnonzero(is_readable)
-    ids = np.unique(timeline.page[readable])
+    is_seen = shown_visits(timeline, goal) & (rounds.of_visit >= 0)
+    seen, readable = np.flatnonzero(is_seen), np.flatnonzero(is_seen & (timeline.links >= 0))
+    if not len(seen):
+        raise NotEnoughData(_nothing_shown(timeline, goal))
+    ids = np.unique(timeline.page[seen])
     with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
         looked_up = other.submit(history.urls_of, ids)
         number, sets, link = numbered_lists(timeline, readable)
         url = looked_up.result()
     first_full = _first_usual if candidates == KNOWN else _first_most
-    start = first_full(timeline.page[readable], rounds.of_visit[readable], len(rounds.ends))
+    start = first_full(timeline.page[seen], rounds.of_visit[seen], len(rounds.ends))
     cycle = np.where(rounds.of_visit >= 0, np.maximum(rounds.of_visit - start, 0), -1)
     pages = _Pages.known(timeline, ids, url, cycle if candidates == KNOWN else np.minimum(cycle, 0))
-    view = _View.of(timeline, pages.row_of(timeline.page), cycle)
+    view = _View.of(timeline, pages.row_of(timeline.page), cycle, is_seen)
     of_visit = np.full(timeline.n_visits, -1, np.int64)
     of_visit[readable] = number
     shows = _shown(timeline, of_visit, view)
     first_shown, first_at = _first_shown(
         view, shows, timeline.at[view.visit], sets, number[cycle[readable] == 0], len(link)
     )
-    host, site = hosts_and_sites(pages.url)
+    place = sites_of(pages.url, roots)
     world = World(
         page=pages.page,
         url=pages.url,
-        site=site,
-        host=host,
+        site=place.site,
+        host=place.host,
+        depth=place.depth,
         first_cycle=pages.first_cycle,
         time=rounds.ends[start:],
         row=view.row,
@@ -131,13 +137,12 @@ class _View:
     is_baseline: Flags  # any of them was one
 
     @classmethod
-    def of(cls, timeline: Timeline, row: Ints, cycle: Ints) -> _View:
+    def of(cls, timeline: Timeline, row: Ints, cycle: Ints, is_seen: Flags) -> _View:
         """The last visit of a cycle that showed the page, unless it was gone after that; else the last one."""
         used = np.flatnonzero((row >= 0) & (cycle >= 0))
         is_other = np.append(True, (np.diff(row[used]) != 0) | (np.diff(cycle[used]) != 0))  # ordered by page and time
         begin = np.flatnonzero(is_other) if len(used) else np.empty(0, np.int64)
-        is_read = (timeline.links[used] >= 0) & (timeline.outcome[used] <= Outcome.UNCHANGED)
-        visit = used[visits_that_count(np.append(begin, len(used)), timeline.outcome[used], is_read)]
+        visit = used[visits_that_count(np.append(begin, len(used)), timeline.outcome[used], is_seen[used])]
         baseline = np.logical_or.reduceat(timeline.baseline[used], begin) if len(used) else np.zeros(0, np.bool_)
         order = np.lexsort((row[visit], cycle[visit]))
         visit = visit[order]
@@ -205,14 +210,37 @@ def numbered_lists(timeline: Timeline, readable: Ints) -> tuple[Ints, LinkLists,
     return number, LinkLists(start, links), link
 
 
+def shown_visits(timeline: Timeline, goal: str) -> Flags:
+    """The visits that show what a goal is about: the links of a page, or its content, if only by a checksum."""
+    is_seen: Flags = timeline.outcome <= Outcome.UNCHANGED
+    if goal == "links":
+        return is_seen & (timeline.links >= 0)
+    return is_seen & (versions(timeline, np.arange(timeline.n_visits)) >= 0)
+
+
+def _nothing_shown(timeline: Timeline, goal: str) -> str:
+    """Why there is nothing to replay, and the way out where there is one."""
+    if goal != "links":
+        return (
+            "no visit in this history shows the content of a page, or a checksum of it, so there is nothing to replay"
+        )
+    nothing = "no visit in this history shows the links of a page, so there is nothing to replay"
+    if shown_visits(timeline, "content").any():
+        return f"{nothing}; its checksums show how pages change: use --goal content"
+    return nothing
+
+
 def versions(timeline: Timeline, answered: Ints) -> Ints:
-    """A number for what each visit showed: its links and its text, or its bytes where neither is known; -1 where nothing is."""
-    copy = timeline.latest[answered]
+    """A number for what each visit showed: its links and its text, or its bytes where neither is known; -1 where nothing is.
+
+    An archive may have kept an unchanged copy under another URL only: then the visit's own checksum counts.
+    """
+    copy = np.where(timeline.latest[answered] >= 0, timeline.latest[answered], answered)
     content = np.zeros(len(answered), np.int64)
     for name in ("payload", "text"):
         column = timeline.rows[name]
-        known = np.asarray(column.is_valid())[np.maximum(copy, 0)] & (copy >= 0)
-        content = np.where(known, column.fill_null(0).to_numpy()[np.maximum(copy, 0)], content)
+        known = np.asarray(column.is_valid())[copy]
+        content = np.where(known, column.fill_null(0).to_numpy()[copy], content)
     links = timeline.links[answered]
     digest = np.where(links >= 0, timeline.sets.digest[np.maximum(links, 0)] if len(timeline.sets.digest) else 0, 0)
     mixed = (content * _MIX[0]) ^ (digest * _MIX[1])

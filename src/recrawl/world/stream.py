@@ -26,9 +26,10 @@ from recrawl.web.visit import Outcome
 from recrawl.world.batches import BatchRule, distinct_moments
 from recrawl.world.kernels import learn_links, lists_of, unknown_links
 from recrawl.world.notions import Notion
-from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
+from recrawl.world.page_names import folders_and_namesakes
 from recrawl.world.pages import Need, Pages, Visits, hours_between
 from recrawl.world.recording import numbered_lists, versions
+from recrawl.world.roots import DOMAINS, Roots, Sites, sites_of
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -84,12 +85,13 @@ class Stream:
         self.url = pa.concat_arrays([self.url, segment.new_url])
         self.link = np.concatenate([self.link, segment.new_link])
         if len(segment.new_page):
-            segment.host, segment.site = hosts_and_sites(self.url)
+            segment.sites = sites_of(self.url, segment.roots)
             segment.groups = folders_and_namesakes(self.url)
 
     def _extend(self, segment: Segment, n: int) -> None:
-        if n > len(self.pages) and segment.host is not None and segment.site is not None:
-            self.pages.extend(segment.site[:n], segment.host[:n], tuple(group[:n] for group in segment.groups))
+        if n > len(self.pages) and segment.sites is not None:
+            sites, groups = segment.sites, tuple(group[:n] for group in segment.groups)
+            self.pages.extend(sites.site[:n], sites.host[:n], groups, sites.depth[:n])
             self.last_new = grown(self.last_new, n, NEVER)
 
     def _visits(self, segment: Segment, part: Part, known: Flags) -> Visits:
@@ -164,8 +166,8 @@ class Segment:
     n_links_before: int
     text: Ints32 | None = None  # row of `words`; -1: not known
     words: sparse.csr_matrix | None = None
-    host: Ints | None = None  # of all pages of the stream
-    site: Ints | None = None
+    roots: Roots = DOMAINS
+    sites: Sites | None = None  # of all pages of the stream
     groups: tuple[Ints, ...] = ()
 
     def parts(self) -> Iterator[Part]:
@@ -200,6 +202,7 @@ def next_segment(
     until: int,
     needs: frozenset[Need] = frozenset(),
     notion: Notion | None = None,
+    roots: Roots = DOMAINS,
 ) -> Segment:
     """The visits of a timeline after those that the stream has followed, up to a moment.
 
@@ -238,6 +241,7 @@ def next_segment(
         new_url=new_url,
         new_link=new_link,
         n_links_before=len(stream.link),
+        roots=roots,
     )
     if Need.WORDS in needs:
         segment.text, segment.words = _texts(stream, history, timeline, fresh)
@@ -293,10 +297,7 @@ def _sort_lists(start, links):  # type: ignore[no-untyped-def]
 
 def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion | None) -> Ints8:
     """Whether pages changed at some visits: 1 or 0; -1 where there was nothing to compare with."""
-    seen = np.flatnonzero(timeline.outcome <= Outcome.UNCHANGED)
-    version = np.full(timeline.n_visits, -1, np.int64)
-    version[seen] = versions(timeline, seen)
-    changed: Ints8 = _changed(timeline.page_start, timeline.outcome, timeline.baseline, version)[fresh]
+    changed = changed_versions(timeline)[fresh]
     if notion is None:
         return changed
     from recrawl.world.change import changes_at_visits, words_at
@@ -306,6 +307,15 @@ def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion |
     first = np.repeat(timeline.page_start[:-1], np.diff(timeline.page_start))
     is_worded = n_worded[fresh + 1] > n_worded[first[fresh]]
     return np.where(is_worded, changes_at_visits(history, timeline, fresh, notion), changed).astype(np.int8)
+
+
+def changed_versions(timeline: Timeline) -> Ints8:
+    """Whether each visit shows another version of its page than the last one known before: 1 or 0; -1: nothing to compare with."""
+    seen = np.flatnonzero(timeline.outcome <= Outcome.UNCHANGED)
+    version = np.full(timeline.n_visits, -1, np.int64)
+    version[seen] = versions(timeline, seen)
+    changed: Ints8 = _changed(timeline.page_start, timeline.outcome, timeline.baseline, version)
+    return changed
 
 
 _OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)

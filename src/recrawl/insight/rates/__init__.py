@@ -28,11 +28,11 @@ from recrawl.insight.rates.incremental import (
     stochastic_approximation_rate,
 )
 
-#: Name on the command line (``recrawl evaluate --method history-aware --estimator``) → changes per day of every page.
+#: Name on the command line (``--rates``, see `world.rate_names.RATES`) → changes per day of every page.
 ESTIMATORS: dict[str, Callable[[Intervals], Floats]] = {
+    "maximum-likelihood": maximum_likelihood_rate,
     "simple": simple_rate,
     "regular": regular_rate,
-    "maximum-likelihood": maximum_likelihood_rate,
     "law-of-large-numbers": law_of_large_numbers_rate,
     "stochastic-approximation": stochastic_approximation_rate,
 }

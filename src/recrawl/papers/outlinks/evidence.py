@@ -78,7 +78,9 @@ def gather_evidence(
     sources |= {"idf": settings.idf}
     before = known_before(history, panel, last, _needed(settings), on_step=on_step, trusted=trusted, **sources)
     first = known_before(history, panel, 1, _needed_first(settings), on_step=on_step, trusted=at_first, **sources)
-    notes = tuple(_notes(unknown, bool(trusted) and at_first is None, settings.idf != "log" and _has_vectors(history, panel)))
+    notes = tuple(
+        _notes(unknown, bool(trusted) and at_first is None, settings.idf != "log" and _has_vectors(history, panel))
+    )
     if trusted and panel.given is not None and panel.given.has("trustrank"):
         notes += ("--trusted has no effect where TrustRank came with the data",)
     return Evidence(first, before, notes)

@@ -1,13 +1,14 @@
 """The captures of each page, or of each site, and whether they show an update.
 
-References: Jayawardana et al. (2020), HACS, section II-B.
+References: Jayawardana et al. (2020), HACS, sections II-A and II-B; section V for checksums.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numba import njit
 
 from recrawl.core.arrays import Ints, Ints8
@@ -16,13 +17,16 @@ from recrawl.history import History, Timeline, count_new
 from recrawl.insight.rates import NEW, SAME, UNDEFINED
 from recrawl.papers.updates.pdf_links import with_links_to_pdf
 from recrawl.web.pdf import WITH
-from recrawl.web.urls import host, path_depth
-from recrawl.web.visit import Outcome
+from recrawl.world.recording import shown_visits
+from recrawl.world.roots import Roots, Sites, sites_of
 from recrawl.world.rounds import rounds_of
+from recrawl.world.stream import changed_versions
 
-LEVELS = ("page", "site")
+#: What is updated → how deep pages of a site may be to stand for it (the paper's datasets D0 and D2); None: each page by itself.
+LEVELS = {"page": None, "homepage": 0, "site": 2}
+GOALS = ("links", "content")
 VISITS = "visits"  #: every visit is a capture, at its own time
-MAX_DEPTH = 2  #: of the pages that represent their site
+HOSTS = Roots("host")
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Captures:
 
     start: Ints
     at: Ints  # microseconds, UTC
-    changed: Ints8  # rates.NEW: links never before on the page; SAME: none; UNDEFINED: nothing to compare with
+    changed: Ints8  # rates.NEW: an update; SAME: none; UNDEFINED: nothing to compare with
+    n_outside: int = 0  # pages under no root, which are left out
 
     def between(self, first: int, last: int) -> Captures:
         """The captures from one moment to another, both included; every page is kept, also one without any."""
@@ -45,32 +50,73 @@ class Captures:
         return _n_until(self.start, self.at, last)
 
 
-def captures_of(history: History, every: str = VISITS, level: str = "page", pdf: str = WITH) -> Captures:
+def captures_of(
+    history: History,
+    every: str = VISITS,
+    level: str = "page",
+    *,
+    goal: str = "links",
+    roots: Roots = HOSTS,
+    pdf: str = WITH,
+) -> Captures:
     """The captures of a history.
 
-    `every` is ``"visits"`` (each successful visit whose links are known is a capture) or rounds as for a panel: then the last such
+    `every` is ``"visits"`` (each successful visit that shows the page is a capture) or rounds as for a panel: then the last such
     visit in a round is its capture, dated at the round's end, so that a window of w rounds holds w intervals however the crawler
     was delayed. An update is a link never before on the page; `pdf` says whether links to PDF files count with all
-    others, alone, or not.
+    others, alone, or not. With the `goal` content it is a checksum that differs from that of the capture before.
 
-    At the level ``"site"`` all pages of a host at most two directories deep are one: a capture of any of them is a capture
-    of the site, and an update of any is an update of the site.
+    At the level ``"site"`` all pages under a root at most two directories deep are one: a capture of any of them is a capture
+    of the site, and an update of any is an update of the site. At the level ``"homepage"`` only the root itself counts. Pages
+    under no root are left out of both.
     """
     timeline = with_links_to_pdf(history, pdf)
-    seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & (timeline.links >= 0))
-    if every == VISITS:
-        novelty = history.novelty if pdf == WITH else count_new(timeline)
-        at, new = timeline.at[seen], novelty.total("page")[seen]
-    else:
+    seen = np.flatnonzero(shown_visits(timeline, goal))
+    at = timeline.at[seen]
+    if every != VISITS:
         seen, at = _last_of_round(timeline, every, seen)
-        new = count_new(timeline.select(seen)).total("page")
     if not len(seen):
-        raise NotEnoughData("no visit shows the links of a page" + (" up to that time" if history.until else ""))
-    changed = np.where(new < 0, UNDEFINED, np.where(new > 0, NEW, SAME)).astype(np.int8)
-    page = np.unique(timeline.page[seen], return_inverse=True)[1]
-    if level == "page":
+        raise NotEnoughData(_nothing_seen(history, goal))
+    changed = _updates(history, timeline, seen, every=every, goal=goal)
+    ids, page = np.unique(timeline.page[seen], return_inverse=True)
+    deepest = LEVELS[level]
+    if deepest is None:
         return Captures(np.append(0, np.cumsum(np.bincount(page))), at, changed)
-    return _merged(_sites(history, np.unique(timeline.page[seen]))[page], page, at, changed)
+    sites = sites_of(history.urls_of(ids).cast(pa.string()), roots)
+    merged = _merged(_sites(sites, deepest, roots)[page], page, at, changed)
+    return replace(merged, n_outside=int((~sites.is_inside).sum()))
+
+
+def _updates(history: History, timeline: Timeline, seen: Ints, *, every: str, goal: str) -> Ints8:
+    """Whether each of some visits shows an update since the one before."""
+    if goal == "content":
+        return changed_versions(timeline.select(seen))
+    if every == VISITS:
+        novelty = history.novelty if timeline is history.timeline else count_new(timeline)
+    else:
+        novelty = count_new(timeline.select(seen))
+    new = novelty.total("page")[seen] if every == VISITS else novelty.total("page")
+    return np.where(new < 0, UNDEFINED, np.where(new > 0, NEW, SAME)).astype(np.int8)
+
+
+def _sites(sites: Sites, deepest: int, roots: Roots) -> Ints:
+    """The site that each page stands for; -1 where it is under no root or too deep."""
+    if not sites.is_inside.any():
+        raise NotEnoughData(f"no page is under a root by --roots {roots.spec}; --level page needs none")
+    shallow = sites.is_inside & (sites.depth <= deepest)
+    if not shallow.any():
+        raise NotEnoughData(f"no page is at most {deepest} directories deep; --level page takes all pages")
+    return np.where(shallow, sites.site, -1)
+
+
+def _nothing_seen(history: History, goal: str) -> str:
+    """Why there is nothing to evaluate, and the way out where there is one."""
+    until = " up to that time" if history.until else ""
+    if goal == "content":
+        return f"no visit shows the content of a page, or a checksum of it{until}"
+    has_content = shown_visits(history.timeline, "content").any()
+    way_out = "; checksums show how pages change: use --goal content" if has_content else ""
+    return f"no visit shows the links of a page{until}{way_out}"
 
 
 def _last_of_round(timeline: Timeline, every: str, seen: Ints) -> tuple[Ints, Ints]:
@@ -82,13 +128,6 @@ def _last_of_round(timeline: Timeline, every: str, seen: Ints) -> tuple[Ints, In
     return seen[last], rounds.ends[of_round[last]]
 
 
-def _sites(history: History, pages: Ints) -> Ints:
-    """The site of each page, by number; -1 where the page is too deep."""
-    urls = history.urls_of(pages).to_pylist()
-    _, site = np.unique([host(url) for url in urls], return_inverse=True)
-    return np.where([path_depth(url) <= MAX_DEPTH for url in urls], site, -1)
-
-
 def _merged(site: Ints, page: Ints, at: Ints, changed: Ints8) -> Captures:
     """Captures of pages as captures of their sites; those at one moment are one.
 
@@ -97,8 +136,6 @@ def _merged(site: Ints, page: Ints, at: Ints, changed: Ints8) -> Captures:
     """
     kept = np.flatnonzero(site >= 0)
     order = kept[np.lexsort((at[kept], site[kept]))]
-    if not len(order):
-        raise NotEnoughData(f"no page is at most {MAX_DEPTH} directories deep; --level page takes all pages")
     moment = np.flatnonzero(np.append(True, (np.diff(site[order]) != 0) | (np.diff(at[order]) != 0)))
     is_first = np.append(True, np.diff(page) != 0)  # the first capture of its page
     n_known = np.cumsum(np.add.reduceat(is_first[order], moment, dtype=np.int64))

@@ -29,10 +29,11 @@ from recrawl.insight.rates import (
     probability_of_change,
     update_times,
 )
-from recrawl.papers.updates.captures import VISITS, Captures, captures_of
+from recrawl.papers.updates.captures import HOSTS, VISITS, Captures, captures_of
 from recrawl.papers.updates.laws import laws
 from recrawl.papers.updates.scores import ChoiceCounts, best_rows, score_rows, weighted_precisions
 from recrawl.web.pdf import WITH
+from recrawl.world.roots import Roots
 
 Row: TypeAlias = dict[str, Any]
 UPDATES = ("interpolated", "observed")
@@ -50,6 +51,8 @@ class UpdateSettings:
     ahead: timedelta = timedelta(days=7)  # e
     every: str = VISITS  # or rounds, as for a panel
     level: str = "page"
+    goal: str = "links"  # an update is a new link, or with content another checksum
+    roots: Roots = HOSTS  # of the sites
     estimator: str = "maximum-likelihood"
     updates: str = "interpolated"
     pdf: str = WITH  # whether new links to PDF files count with all others, alone, or not
@@ -68,6 +71,7 @@ class UpdateEvaluation:
     n_updates: int
     first: str  # the time of the first and the last capture
     last: str
+    n_outside: int = 0  # pages under no root, which are left out
     rows: dict[str, list[Row]] = field(default_factory=dict)
 
 
@@ -75,7 +79,9 @@ def evaluate_updates(
     history: History, settings: UpdateSettings, on_step: Callable[[str], None] = lambda what: None
 ) -> UpdateEvaluation:
     """Scores by window and threshold (Table I, Figs. 8 to 10), rankings (Fig. 11), and the laws of updates (Figs. 4 to 6)."""
-    captures = captures_of(history, settings.every, settings.level, settings.pdf)
+    captures = captures_of(
+        history, settings.every, settings.level, goal=settings.goal, roots=settings.roots, pdf=settings.pdf
+    )
     evaluation = _described(captures, settings)
     times = reference_times(captures, settings)
     evaluation.rows = {"scores": [], "best": [], "rankings": []}
@@ -201,6 +207,7 @@ def _described(captures: Captures, settings: UpdateSettings) -> UpdateEvaluation
         n_updates=n_updates,
         first=first,
         last=last,
+        n_outside=captures.n_outside,
     )
 
 

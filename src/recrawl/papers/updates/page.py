@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recrawl.core.words import duration, percent
+from recrawl.core.words import count, duration, percent
 from recrawl.papers.updates import figures, tables
 from recrawl.papers.updates.evaluation import Row, UpdateEvaluation, weeks_text
 from recrawl.papers.updates.scores import AVERAGES
-from recrawl.papers.updates.tables import rows_where, subject
+from recrawl.papers.updates.tables import TO_WHAT, rows_where, subject, update
 from recrawl.report.page import Section, write_page
 from recrawl.report.parts import ReportPart, page_sections, terminal_tables
 from recrawl.report.tables import Table
-from recrawl.web.pdf import ONLY, WITH, WITHOUT
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_TO = {WITH: "", ONLY: " to PDF files", WITHOUT: " to anything but PDF files"}  # the links that are updates
 N_WINDOWS = 2  #: windows whose curves are drawn, as in the paper
 
 
 def write_updates_page(
     path: str | os.PathLike[str],
-    evaluation: UpdateEvaluation,
+    *evaluations: UpdateEvaluation,
     title: str = "Can the next update be predicted from earlier ones?",
-    *,
     self_contained: bool = False,
 ) -> Path:
-    """Write the whole evaluation as an HTML page."""
-    intro = [*findings(evaluation), scope(evaluation)]
-    return write_page(path, title, intro, sections(evaluation), self_contained=self_contained)
+    """Write the whole evaluation as an HTML page, one level after the other."""
+    intro = [text for each in evaluations for text in (*findings(each), scope(each))]
+    parts = [(each, section) for each in evaluations for section in sections(each)]
+    if len(evaluations) > 1:
+        parts = [(each, replace(part, title=f"{subject(each).capitalize()}: {part.title}")) for each, part in parts]
+    return write_page(path, title, intro, [part for _, part in parts], self_contained=self_contained)
 
 
 def sections(evaluation: UpdateEvaluation) -> list[Section]:
@@ -51,29 +52,44 @@ def scope(evaluation: UpdateEvaluation) -> str:
     captures = "visits" if settings.every == "visits" else f"captures (one per round, {settings.every})"
     return (
         f"{evaluation.n_pages:,} {subject(evaluation)} with {evaluation.n_captures:,} {captures} from {evaluation.first[:10]} to "
-        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show links{_TO[settings.pdf]} never before on the page. "
-        f"Rates by {settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
+        f"{evaluation.last[:10]}, of which {evaluation.n_updates:,} show {_shown(evaluation)}.{_outside(evaluation)} Rates by "
+        f"{settings.estimator} from {settings.updates} updates; chosen are pages that have an update within "
         f"{duration(settings.ahead.total_seconds() / 3600)} with probability θ or more. "
         "Nothing chosen at a reference time depends on a later visit."
     )
 
 
+def _shown(evaluation: UpdateEvaluation) -> str:
+    """What an update shows."""
+    if evaluation.settings.goal == "content":
+        return "another checksum, text or links than the capture before"
+    return f"links{TO_WHAT[evaluation.settings.pdf]} never before on the page"
+
+
+def _outside(evaluation: UpdateEvaluation) -> str:
+    """What is left out, and what sites are."""
+    if evaluation.settings.level == "page":
+        return ""
+    left_out = f" ({count(evaluation.n_outside, 'page')} under none)" if evaluation.n_outside else ""
+    return f" Sites are by --roots {evaluation.settings.roots.spec}{left_out}."
+
+
 def findings(evaluation: UpdateEvaluation) -> list[str]:
     """What the evaluation shows, in a few sentences."""
-    to = _TO[evaluation.settings.pdf]
     best = [
         row
         for row in rows_where(evaluation, "best", average="micro", policy="history-aware")
         if row["recall"] is not None
     ]
     if not best:
-        whom = subject(evaluation)[:-1]
-        return [f"No {whom} gained a link{to} in the evaluated time: there was nothing to predict."]
+        return [
+            f"No {subject(evaluation)[:-1]} {update(evaluation, 'gained')} in the evaluated time: there was nothing to predict."
+        ]
     sentences = [_best(evaluation, max(best, key=lambda row: float(row["f1"])))]
     for row in evaluation.rows["rates"]:
         sentences.append(
-            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to gain links{to}; half "
-            f"of the others gain some every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
+            f"{row['n_never']:,} of {evaluation.n_pages:,} {subject(evaluation)} were never seen to {update(evaluation)}; half of "
+            f"the others {update(evaluation)} every {duration(24 * row['median_days'])} or more often (mean of 1/λ: "
             f"{duration(24 * row['mean_days'])})."
         )
     return sentences

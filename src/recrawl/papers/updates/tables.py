@@ -9,14 +9,28 @@ from recrawl.core.words import duration
 from recrawl.papers.updates.evaluation import Row, UpdateEvaluation
 from recrawl.papers.updates.scores import RANKINGS
 from recrawl.report.tables import Cell, Table
+from recrawl.web.pdf import ONLY, WITH, WITHOUT
 
 POLICIES = ("history-aware", "random", "brute-force")
 SCORES = {"precision": "P", "recall": "R", "f1": "F1"}
 
+#: The links that are updates.
+TO_WHAT = {WITH: "", ONLY: " to PDF files", WITHOUT: " to anything but PDF files"}
+
 
 def subject(evaluation: UpdateEvaluation) -> str:
     """What is evaluated, in the plural."""
-    return "sites" if evaluation.settings.level == "site" else "pages"
+    return f"{evaluation.settings.level}s"
+
+
+def update(evaluation: UpdateEvaluation, verb: str = "gain") -> str:
+    """What an update is, in words.
+
+    The verb is that of links: gain or gained.
+    """
+    if evaluation.settings.goal == "content":
+        return {"gain": "change", "gained": "changed"}[verb]
+    return f"{verb} a link{TO_WHAT[evaluation.settings.pdf]}"
 
 
 def rows_where(evaluation: UpdateEvaluation, part: str, **values: Any) -> list[Row]:

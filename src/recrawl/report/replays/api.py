@@ -18,7 +18,6 @@ from recrawl.replay import tune as tuning
 from recrawl.replay.past import past
 from recrawl.report.replays.comparison import Replays, gather
 from recrawl.report.replays.options import (
-    DEFAULT_POLICIES,
     RELEVANT,
     ReplayOptions,
     TuneOptions,
@@ -28,6 +27,7 @@ from recrawl.report.replays.options import (
 from recrawl.world.notions import notion_or_any
 from recrawl.world.pages import Need
 from recrawl.world.recorded import World
+from recrawl.world.roots import Roots, parse_roots
 
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
@@ -39,7 +39,7 @@ def ignore_cycles(done: int, total: int) -> None:
 
 def replay(
     history: History | str | Path,
-    policies: str | Policy | Sequence[str | Policy] = DEFAULT_POLICIES,
+    policies: str | Policy | Sequence[str | Policy] | None = None,
     budget: str | int = "10%",
     *,
     on_step: Report = ignore,
@@ -79,7 +79,10 @@ def replay_by(
         _make_folder(options.resume)
     policies = options.made_policies()
     on_step("working out what every page showed in every cycle")
-    world = _world(History.of(history), options, policies)
+    roots = parse_roots(options.roots)
+    for note in roots.notes():
+        on_note(note)
+    world = _world(History.of(history), options, policies, roots)
     budgets = [
         Budget(pages, options.per_host, options.per_site)
         for pages in budget_pages(options.budget, world.n_pages, on_note)
@@ -94,7 +97,15 @@ def replay_by(
         on_cycles=on_cycles,
         observed=options.observed,
     )
-    return gather(world, runs, options.every, options.seed, options.notes(), options.observed)
+    return gather(
+        world,
+        runs,
+        every=options.every,
+        seed=options.seed,
+        notes=options.notes(),
+        observed=options.observed,
+        goal=options.goal,
+    )
 
 
 def tune(
@@ -161,7 +172,7 @@ def tune_by(
     return result
 
 
-def _world(history: History, options: ReplayOptions, policies: Sequence[Policy]) -> World:
+def _world(history: History, options: ReplayOptions, policies: Sequence[Policy], roots: Roots) -> World:
     """What every page showed in every cycle, with all that these policies need to know."""
     known = history.detached() if options.until is None else history.as_of(read_time(options.until))
     needs = {need for policy in policies for need in policy.needs}
@@ -176,6 +187,8 @@ def _world(history: History, options: ReplayOptions, policies: Sequence[Policy])
         candidates=options.candidates,
         between=options.between,
         links=options.links,
+        goal=options.goal,
+        roots=roots,
     )
     if not options.is_focused:
         return world

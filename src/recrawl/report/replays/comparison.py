@@ -53,6 +53,7 @@ class Replays:
     seed: int = 0
     notes: Sequence[str] = field(default=())  # other conditions, such as caps
     observed: int = 0  # cycles before these that every policy saw completely
+    goal: str = "links"  # or content: then freshness is what counts
 
     def __repr__(self) -> str:
         budgets = " or ".join(f"{pages:,}" for pages in self.budgets)
@@ -65,6 +66,8 @@ class Replays:
     def _best_in_words(self) -> str:
         """What the best policy found with the greatest budget."""
         best = self.best(max(self.budgets, default=0))
+        if best is not None and self.goal == "content":
+            return f"; {best.policy} kept {percent(self.score(best))} of the copies current"
         if best is None or not self.discoverable:
             return ""
         return f"; {best.policy} found {percent(self.coverage(best))} of {count(self.discoverable, 'new link')}"
@@ -129,16 +132,21 @@ class Replays:
         """What a run covered; 0 where there was nothing to cover."""
         return self.summaries[run.policy, run.budget].coverage or 0.0
 
+    def score(self, run: Replayed) -> float:
+        """What a run is judged by: coverage, or freshness where content counts."""
+        freshness = self.summaries[run.policy, run.budget].freshness or 0.0
+        return freshness if self.goal == "content" else self.coverage(run)
+
     def best(self, budget: int) -> Replayed | None:
-        """The run with the highest coverage of those that could be run for real."""
-        return max((run for run in self.of_budget(budget) if not run.sees_future), key=self.coverage, default=None)
+        """The run with the highest score of those that could be run for real."""
+        return max((run for run in self.of_budget(budget) if not run.sees_future), key=self.score, default=None)
 
     def best_published(self, budget: int) -> Replayed | None:
         """The best policy that a paper proposed."""
         published = (
             run for run in self.of_budget(budget) if run.paper and not run.sees_future and run.policy not in BASELINES
         )
-        return max(published, key=self.coverage, default=None)
+        return max(published, key=self.score, default=None)
 
     def uniform(self, budget: int) -> Replayed | None:
         """Round-robin, if it was run."""
@@ -178,6 +186,7 @@ def gather(
     seed: int = 0,
     notes: Sequence[str] = (),
     observed: int = 0,
+    goal: str = "links",
 ) -> Replays:
     """Runs with what a report says of the world that they went over; every policy saw `observed` cycles of it completely."""
     first, last = (
@@ -195,4 +204,5 @@ def gather(
         seed=seed,
         notes=tuple(notes),
         observed=observed,
+        goal=goal,
     )

@@ -202,7 +202,7 @@ def _height(replays: Replays) -> int:
 
 def _drawn(replays: Replays, budget: int) -> Iterator[tuple[Replayed, dict[str, Any]]]:
     """The runs with a budget, the best first, each with its style; those that would be too many are hidden at first."""
-    runs = sorted(replays.of_budget(budget), key=lambda run: -replays.coverage(run))
+    runs = sorted(replays.of_budget(budget), key=lambda run: -replays.score(run))
     shown = [run.policy for run in runs if not _is_measure(run)][:MAX_DRAWN]
     shown += [run.policy for run in runs if run.sees_future or run.policy == UNIFORM or len(runs) <= MAX_DRAWN]
     styles = _styles(replays)
@@ -216,7 +216,7 @@ def _is_measure(run: Replayed) -> bool:
 
 def _styles(replays: Replays) -> dict[str, dict[str, Any]]:
     """Grey for what the others are measured against; else a colour, the clearest for the best, the same in all figures."""
-    runs = sorted(replays.of_budget(replays.budgets[0]), key=lambda run: -replays.coverage(run))
+    runs = sorted(replays.of_budget(replays.budgets[0]), key=lambda run: -replays.score(run))
     bounds = [run.policy for run in runs if run.sees_future]
     baselines = sorted((run.policy for run in runs if _is_measure(run) and not run.sees_future), key=UNIFORM.__ne__)
     others = [run.policy for run in runs if not _is_measure(run)]

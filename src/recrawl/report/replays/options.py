@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from recrawl.core.options import check_values, option, read_values, same_option
 from recrawl.errors import BadOption, BadRecord
 from recrawl.plan.budgets import pages_of, share_or_number
-from recrawl.plan.options import PlanOptions
+from recrawl.plan.options import PlanOptions, check_takes_rates
 from recrawl.world.readings import BETWEEN, CANDIDATES, CARRY, KNOWN
 
 if TYPE_CHECKING:
     from recrawl.policies.base import Policy
 
-#: Some of every kind.
-DEFAULT_POLICIES = (
-    "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, "
-    "expected-harvest, oracle"
-)
+#: Some of every kind, by what they are to find.
+DEFAULT_POLICIES = {
+    "links": "round-robin, windowed-outdegree, windowed-clique, regression, regression-round-robin, bandit, "
+    "expected-harvest, oracle",
+    "content": "round-robin, nutch-adaptive, stormcrawler-adaptive, lambda-crawl, freshness-value, history-aware, "
+    "freshness-oracle",
+}
 RELEVANT = 0.5  #: above which a link counts as relevant, where nothing else is asked for
 
 
@@ -73,9 +75,9 @@ class ReplayOptions:
     recrawl.errors.UnknownPolicy: No policy named 'bandits'. Did you mean 'bandit'? Known: ...
     """
 
-    policies: str | Policy | Sequence[str | Policy] = option(
-        DEFAULT_POLICIES,
-        "Policies, separated by commas, or 'all'.",
+    policies: str | Policy | Sequence[str | Policy] | None = option(
+        None,
+        "Policies, separated by commas, or 'all'. Default: some of every kind that suit the goal.",
         flags=("--policies", "-p"),
         metavar="NAMES",
     )
@@ -85,6 +87,11 @@ class ReplayOptions:
         flags=("--budget", "-b"),
         metavar="PAGES",
         check=check_budgets,
+    )
+    goal: str = option(
+        "links",
+        "What counts: new links, or changes of content. Histories without links, such as capture indexes, have content only.",
+        choices=tuple(DEFAULT_POLICIES),
     )
     every: str = same_option(PlanOptions, "every")
     since: str | datetime | None = option(
@@ -124,6 +131,8 @@ class ReplayOptions:
     window: int | None = option(None, "Number of past cycles that policies with a window look at.", minimum=1)
     per_host: int | None = same_option(PlanOptions, "per_host", minimum=1)
     per_site: int | None = same_option(PlanOptions, "per_site", minimum=1)
+    roots: str = same_option(PlanOptions, "roots")
+    rates: str | None = same_option(PlanOptions, "rates")
     settings: tuple[str, ...] = same_option(PlanOptions, "settings")
     workers: int | None = option(None, "Number of processes. Default: one per core for long replays.", minimum=1)
     resume: str | None = option(
@@ -134,6 +143,12 @@ class ReplayOptions:
     def __post_init__(self) -> None:
         read_values(self)
         check_values(self)
+        if self.goal == "content" and self.is_focused:
+            raise BadOption(
+                "goal content counts changes of pages: leave relevance and relevant-above out, or use goal links"
+            )
+        if self.rates is not None:
+            check_takes_rates(self.rates, [each for each in self._named() if isinstance(each, str)])
         self.made_policies()  # what is named must be there, before anything slow begins
 
     def made_policies(self) -> list[Policy]:
@@ -143,12 +158,9 @@ class ReplayOptions:
 
         given = self._named()
         parse(self.settings, [each for each in given if isinstance(each, str)])
-        return [
-            each
-            if isinstance(each, Policy)
-            else made(each, self._settings_of(each), window=self.window, seed=self.seed)
-            for each in given
-        ]
+        updates = "content" if self.goal == "content" else None
+        common = {"window": self.window, "seed": self.seed, "updates": updates, "rates": self.rates}
+        return [each if isinstance(each, Policy) else made(each, self._settings_of(each), **common) for each in given]
 
     def _named(self) -> list[str | Policy]:
         from recrawl.policies.base import Policy
@@ -156,7 +168,9 @@ class ReplayOptions:
 
         if self.policies == "all":
             return list(known())
-        return [self.policies] if isinstance(self.policies, Policy) else checked_names(self.policies)
+        if isinstance(self.policies, Policy):
+            return [self.policies]
+        return checked_names(DEFAULT_POLICIES[self.goal] if self.policies is None else self.policies)
 
     def _settings_of(self, policy: str) -> list[str]:
         return [text for text in self.settings if text.strip().startswith(f"{policy}.")]
@@ -174,6 +188,10 @@ class ReplayOptions:
         notes = [f"at most {cap:,} per {of} and cycle" for cap, of in caps if cap]
         if self.is_focused:
             notes.append("only relevant links count")
+        if self.roots != "domain":
+            notes.append(f"sites by {self.roots}")
+        if self.rates is not None:
+            notes.append(f"rates by {self.rates}")
         if notion_or_any(self.change) is not None:
             notes.append(f"a copy is current until a change of the kind {self.change!r}")
         return notes

@@ -39,13 +39,21 @@ def scope(replays: Replays) -> str:
     notes = seen + (f"; {'; '.join(replays.notes)}" if replays.notes else "")
     return (
         f"{count(replays.n_pages, 'page')} of {count(replays.n_hosts, 'host')} in {count(replays.n_cycles, 'cycle')} {every}, "
-        f"{span}, with {count(replays.discoverable, 'link')} to discover{notes}."
+        f"{span}, {_aim(replays)}{notes}."
     )
+
+
+def _aim(replays: Replays) -> str:
+    if replays.goal == "content":
+        return "judged by the copies that are kept current"
+    return f"with {count(replays.discoverable, 'link')} to discover"
 
 
 def findings(replays: Replays) -> list[str]:
     """What the replays show, in a few sentences."""
     parts: tuple[Callable[[Replays], Iterator[str]], ...] = (_winner, _bound, _more_budget, _fresh)
+    if replays.goal == "content":
+        parts = (_fresh,)
     return [sentence for part in parts for sentence in part(replays)]
 
 
@@ -117,11 +125,16 @@ def drawn_budgets(replays: Replays) -> list[int]:
 
 def sections(replays: Replays) -> list[Section]:
     """Results first, then the curves, then what it cost."""
-    parts = [part for part in PARTS if len(replays.budgets) > 1 or part.name != "budgets"]
+    left_out = {"budgets"} if len(replays.budgets) == 1 else set()
+    if replays.goal == "content":
+        left_out = {part.name for part in PARTS} - OF_CONTENT
+    parts = [part for part in PARTS if part.name not in left_out]
     return page_sections(parts, replays)
 
 
 def _results_text(replays: Replays) -> str:
+    if replays.goal == "content":
+        return f"{_known_before(replays)} and then sees only the pages that it chooses.\n\n{_sentence(tables.KEPT)}"
     text = (
         f"{_known_before(replays)} and then sees only the pages that it chooses. A link counts for the cycle in "
         "which the policy first sees it; one that left a page before is lost, unless another page still shows it.\n\n"
@@ -155,15 +168,18 @@ def _smoothed(replays: Replays) -> str:
     return " Drawn are means by calendar day (UTC)." if replays.n_cycles >= figures.SMOOTHED_FROM else ""
 
 
+OF_CONTENT = {"results", "freshness", "costs", "settings"}  #: parts of the page where content counts
 #: What the page shows, in its order; the terminal shows the summary of each budget alone (`tables.tables`).
 PARTS: tuple[ReportPart[Replays], ...] = (
     ReportPart(
         title="Results",
+        name="results",
         text=_results_text,
         tables=lambda replays: [
             make(replays, budget)
             for budget in replays.budgets
             for make in (tables.summary_table, tables.interval_table)
+            if replays.goal == "links" or make is tables.summary_table
         ],
     ),
     ReportPart(
@@ -213,6 +229,7 @@ PARTS: tuple[ReportPart[Replays], ...] = (
     ),
     ReportPart(
         title="Copies kept current",
+        name="freshness",
         text=lambda replays: (
             "Those who keep copies of the pages want them current. Drawn is the share of the pages of which nothing that counts "
             "has changed since they were last visited, as in Fig. 8 of Radinsky and Bennett (2013). Pages where new links appear "
@@ -223,6 +240,7 @@ PARTS: tuple[ReportPart[Replays], ...] = (
     ),
     ReportPart(
         title="What a fetch brings, and what it costs",
+        name="costs",
         text=lambda _: (
             "Fetches that failed or were not recorded cost budget and show nothing. "
             f"{_sentence(tables.YIELD)} Most and mean per host: fetches from one host in a cycle. The time is the "
@@ -233,6 +251,7 @@ PARTS: tuple[ReportPart[Replays], ...] = (
     ),
     ReportPart(
         title="Settings",
+        name="settings",
         text=lambda _: "What every policy was run with.",
         tables=lambda replays: [tables.settings_table(replays)],
     ),

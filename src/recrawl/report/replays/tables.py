@@ -25,6 +25,13 @@ _YIELD: _Columns = (
     ("overlap", "overlap_wasted", ".1%"),
 )
 _TIME: _Columns = (("ms per cycle", "ms_per_cycle", ",.2f"),)
+#: Where content counts.
+_KEPT: _Columns = (
+    ("fresh", "freshness", ".1%"),
+    ("changes found", "changes", ",.0f"),
+    ("per fetch", "change_rate", ".3f"),
+    ("fetches", "fetches", ",.0f"),
+)
 _COSTS: _Columns = (
     ("fetches", "fetches", ",.0f"),
     ("answered", "answered", ",.0f"),
@@ -49,12 +56,18 @@ _BEST: dict[str, Choose] = {
     "hit_rate": max,
     "overlap_wasted": min,
     "freshness": max,
+    "changes": max,
+    "change_rate": max,
 }
 FOUND = (
     "coverage: share of the discoverable links that were found; in 1h, in 4h, in 4 cycles: share found within that time after "
     "the link first appeared on any page; fresh: share of the pages whose stored copy is current"
 )
 YIELD = "hits: fetches that showed a new link; overlap: new links that several pages of the same cycle showed"
+KEPT = (
+    "fresh: share of the pages whose stored copy is current, mean over the cycles; changes found: fetches that found the page "
+    "changed"
+)
 SIGNIFICANCE = "* more than chance (p < 0.05, paired bootstrap over days)"
 
 
@@ -67,6 +80,8 @@ def name_of(run: Replayed) -> str:
 
 def summary_table(replays: Replays, budget: int, more: _Columns = ()) -> Table:
     """Every policy with one budget: what it found, and whether it is better than round-robin and than the best published."""
+    if replays.goal == "content":
+        return _kept_table(replays, budget)
     runs, versus = replays.of_budget(budget), _versus_columns(replays, budget)
     columns = (("coverage", "coverage", ".3f"), *_FOUND, *more)
     header = ("policy", "coverage", *versus, *(name for name, *_ in columns[1:]))
@@ -81,6 +96,15 @@ def summary_table(replays: Replays, budget: int, more: _Columns = ()) -> Table:
     ]
     table = Table(header, rows, _formats(columns), title=f"Budget: {budget_text(replays, budget)}")
     return replace(with_best(table, _wanted(columns), _competing(runs)), note=caption(replays, budget))
+
+
+def _kept_table(replays: Replays, budget: int) -> Table:
+    """Every policy with one budget: how many copies it kept current, and how many changes it found."""
+    runs = replays.of_budget(budget)
+    rows = [[name_of(run), *(_metric(replays, run, key) for _, key, _ in (*_KEPT, *_TIME))] for run in runs]
+    header = ("policy", *(name for name, *_ in (*_KEPT, *_TIME)))
+    table = Table(header, rows, _formats((*_KEPT, *_TIME)), title=f"Budget: {budget_text(replays, budget)}")
+    return with_best(table, _wanted(_KEPT), _competing(runs))
 
 
 def _versus_columns(replays: Replays, budget: int) -> dict[str, tuple[Replayed, Mapping[Key, Comparison]]]:
@@ -208,8 +232,10 @@ def tables(replays: Replays, narrow: bool = False) -> list[Table]:
     return [summary_table(replays, budget, more) for budget in replays.budgets]
 
 
-def legend(narrow: bool = False) -> str:
+def legend(narrow: bool = False, goal: str = "links") -> str:
     """What the columns of the tables on the terminal mean."""
+    if goal == "content":
+        return KEPT
     return FOUND if narrow else f"{FOUND}; {YIELD}"
 
 
