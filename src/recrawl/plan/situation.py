@@ -18,7 +18,7 @@ from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName
 from recrawl.policies.hinted import Hinted
 from recrawl.world.notions import ANY
-from recrawl.world.pages import Pages
+from recrawl.world.pages import Need, Pages
 
 
 class LinkExpectations(Protocol):
@@ -47,8 +47,8 @@ class Situation:
     hints: Hints | None = None  # what sitemaps and feeds say; None: none was read
 
     def chooser(self, request: PlanRequest) -> Policy:
-        """The policy that chooses; hinted pages come first where hints have proven true."""
-        if not self.hints or not request.use_hints:
+        """The policy that chooses; hinted pages come first where hints have proven true, unless it uses hints itself."""
+        if not self.hints or not request.use_hints or Need.SIGNALS in self.policy.needs:
             return self.policy
         return Hinted(self.policy, self.hints, self.expectation, request.goal)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recrawl.core.times import moment
-from recrawl.insight.hints.of_pages import hints_of
+from recrawl.insight.hints.of_pages import hints_of, signals_of
 from recrawl.insight.world_related import related_at
 from recrawl.plan.learning import Learning
 from recrawl.plan.situation import Situation
@@ -22,6 +22,8 @@ def survey(learning: Learning) -> Situation:
     stream, pages = learnt.stream, learnt.stream.pages
     if Need.RELATED in learnt.policy.needs and len(pages) <= MAX_RELATED:
         pages.related = related_at(history, stream.page, N_RELATED, moment(stream.until))
+    if Need.SIGNALS in learnt.policy.needs:
+        pages.signals = signals_of(history, stream.page, pages.host)
     return Situation(
         page=stream.page,
         url=stream.url,

@@ -25,6 +25,7 @@ class Need(Enum):
 
     RELATED = "related"  # `Pages.related`: pages with similar text
     UPDATES = "updates"  # `Visits.updated`: whether a link was never before on the page
+    SIGNALS = "signals"  # `Pages.signals`: changes that sitemaps and feeds name; only where a plan is made
     WORDS = "words"  # `Visits.text` and `Visits.words`: what pages say
     FUTURE = "future"  # `Pages.future`: only in a replay, for upper bounds that no real crawler could reach
 
@@ -39,6 +40,16 @@ class Future(Protocol):
         """Which copies a visit would bring up to date, and for how many cycles they would stay so."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Signals:
+    """Changes that are signalled without a visit, by sitemaps or feeds: one entry per page."""
+
+    is_complete: Flags  # nearly all changes of the page are signalled, as far as the record of its host shows
+    changed_at: Ints  # microseconds, UTC: the last change that was signalled; NEVER
+    n_changes: Ints  # signalled so far
+    days: Floats  # for which changes could be signalled
+
+
 @dataclass
 class Pages:
     """What is known of every page that may be chosen: one entry per page, in the order in which they became known.
@@ -46,7 +57,7 @@ class Pages:
     More pages become known as a crawl goes on; they are added at the end, so that the number of a page never changes.
     """
 
-    not_kept: ClassVar[tuple[str, ...]] = ("related", "future")
+    not_kept: ClassVar[tuple[str, ...]] = ("related", "future", "signals")
 
     site: Ints  # small numbers: pages under one root share one, usually those of a registered domain
     host: Ints
@@ -62,6 +73,7 @@ class Pages:
 
     def __post_init__(self) -> None:
         self.future: Future | None = None  # None unless a policy needs it
+        self.signals: Signals | None = None  # None unless a policy needs them and there are any
 
     @classmethod
     def unseen(

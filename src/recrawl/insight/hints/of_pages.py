@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
-from recrawl.core.times import moment
+from recrawl.core.times import NEVER, US_PER_DAY, moment
 from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.insight.hints.evidence import hint_evidence
 from recrawl.insight.hints.track_record import TrackRecord
 from recrawl.world.page_names import named_pages
+from recrawl.world.pages import Signals
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,35 @@ def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hint
         for i in np.flatnonzero(better & hinted).tolist():
             reason[i] = record.reason(int(host[i]), moment(int(newest[i])))
     return Hints(probability, reason) if any_source else None
+
+
+def signals_of(history: History, page: Ints, host: Ints) -> Signals | None:
+    """Changes of these pages that complete sources name; None where no source of any host names nearly all changes.
+
+    A change that several readings name is one. Changes can be signalled from the first to the last reading on.
+    """
+    n = len(page)
+    signals = Signals(
+        is_complete=np.zeros(n, np.bool_),
+        changed_at=np.full(n, NEVER),
+        n_changes=np.zeros(n, np.int64),
+        days=np.zeros(n),
+    )
+    for evidence in hint_evidence(history, page, host):
+        complete = evidence.record().is_complete[host]
+        claim = np.unique(np.stack([evidence.row, evidence.changed_at]), axis=1)[0]
+        n_changes = np.bincount(claim, minlength=len(page))
+        days = float(np.ptp(evidence.read_at)) / US_PER_DAY if len(evidence.read_at) else 0.0
+        changed_at = np.where(n_changes > 0, evidence.newest(), NEVER)
+        # A host has one source that counts: of two complete ones the first, which is the sitemap.
+        here = complete & ~signals.is_complete
+        signals = Signals(
+            is_complete=signals.is_complete | complete,
+            changed_at=np.where(here, changed_at, signals.changed_at),
+            n_changes=np.where(here, n_changes, signals.n_changes),
+            days=np.where(here, days, signals.days),
+        )
+    return signals if signals.is_complete.any() else None
 
 
 def track_records(history: History) -> list[TrackRecord]:
