@@ -29,6 +29,7 @@ from recrawl.papers.updates.laws import interval_rows, poisson_rows, rate_rows
 from recrawl.papers.updates.page import findings, scope, sections, update_tables, write_updates_page
 from recrawl.papers.updates.scores import weighted_precisions
 from recrawl.web.visit import Visit
+from recrawl.world.roots import parse_roots
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 NEVER_AGAIN = np.iinfo(np.int64).max
@@ -479,3 +480,40 @@ def test_looking_ahead_for_less_than_the_time_between_visits_is_reported() -> No
 
     assert "try --ahead 31d" in (too_short(monthly(7)) or "")
     assert too_short(monthly(30)) is None
+
+
+def in_order(captures: Captures) -> list[list[tuple[int, int]]]:
+    """What each site showed and when, in an order that does not depend on their names."""
+    columns = list(zip(captures.at.tolist(), captures.changed.tolist(), strict=True))
+    return sorted(columns[low:high] for low, high in pairwise(captures.start.tolist()))
+
+
+@pytest.mark.parametrize("level", ["homepage", "site"])
+def test_sites_under_roots_are_evaluated_as_if_each_were_a_host(tmp_path: Path, level: str) -> None:
+    chance = random.Random(3)
+    stories = {
+        (who, path): "".join(chance.choice("+..x b") for _ in range(12))
+        for who in ("ann", "bob", "cem")
+        for path in ("", "x", "x/y", "x/y/z")
+    }
+    under = {f"https://foo.edu/~{who}/{path}": story for (who, path), story in stories.items()}
+    outside = {"https://foo.edu/news": "+" * 12}
+    hosts = {f"https://{who}.foo.edu/{path}": story for (who, path), story in stories.items()}
+    (tmp_path / "roots.txt").write_text("foo.edu/~ann\nfoo.edu/~bob\nfoo.edu/~cem\n")
+    expected = captures_of(weekly(tmp_path / "hosts", hosts), level=level)
+    history = weekly(tmp_path / "under", under | outside)
+    for roots in ("/~*/", str(tmp_path / "roots.txt")):
+        found = captures_of(history, level=level, roots=parse_roots(roots))
+        assert in_order(found) == in_order(expected)
+        assert found.n_outside == 1
+    if level == "homepage":
+        alone = {url: story for url, story in under.items() if url.endswith("/")}
+        assert in_order(captures_of(weekly(tmp_path / "alone", alone))) == in_order(expected)
+
+
+def test_roots_that_no_page_is_under_are_named(tmp_path: Path) -> None:
+    history = weekly(tmp_path / "history", {"https://a.org/x": "..++."})
+    with pytest.raises(NotEnoughData, match="no page is under a root by --roots /~"):
+        captures_of(history, level="site", roots=parse_roots("/~*/"))
+    with pytest.raises(NotEnoughData, match="no page is at most 0 directories deep"):
+        captures_of(history, level="homepage")

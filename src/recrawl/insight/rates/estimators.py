@@ -3,8 +3,9 @@
 Between two visits a page changed or it did not; how often, and when, is not known. Updates are modelled as a Poisson process (HACS
 section I-B), whose rate is estimated for all pages at once. Estimators that keep no history are in `incremental`.
 
-References: HACS is Jayawardana et al. (2020), "Modeling updates of scholarly webpages using archived data"; Cho and Garcia-Molina
-(2003), "Estimating frequency of change"; Kolobov, Peres, Lu and Horvitz (2019), "Staying up to date with online content changes".
+References: HACS is Jayawardana, Nwala, Jayawardena, Wu, Jayarathna, Nelson and Giles (2020), "Modeling updates of scholarly
+webpages using archived data"; Cho and Garcia-Molina (2003), "Estimating frequency of change"; Kolobov, Peres, Lu and Horvitz
+(2019), "Staying up to date with online content changes using reinforcement learning for scheduling".
 """
 
 from __future__ import annotations
