@@ -54,7 +54,15 @@ class WholeSites(HistoryAware):
         updates: str = "links",
         rates: str = "maximum-likelihood",
     ) -> None:
-        super().__init__(window, window_days, interpolated, ahead_days, threshold, updates, rates)
+        super().__init__(
+            window,
+            window_days,
+            interpolated=interpolated,
+            ahead_days=ahead_days,
+            threshold=threshold,
+            updates=updates,
+            rates=rates,
+        )
         self.depth = depth
 
     def start(self, pages: Pages) -> None:
