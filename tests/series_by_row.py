@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.core.arrays import Floats
-from recrawl.models.experts.correlation import _best, _standardised, delays
-from recrawl.models.experts.warping import _distances, _width
+from recrawl.insight.series.correlation import delays, standardised
+from recrawl.insight.series.warping import band_width
+from recrawl.models.experts.correlation import _best
+from recrawl.models.experts.warping import _distances
 
 
 def best_correlation(x: ArrayLike, y: ArrayLike, first_delay: int = 1, max_delay: int | None = None) -> Floats:
@@ -24,7 +26,7 @@ def best_correlation(x: ArrayLike, y: ArrayLike, first_delay: int = 1, max_delay
     if x.shape != y.shape:
         raise ValueError(f"series of shapes {x.shape} and {y.shape}; both must have as many rows and rounds")
     first, last = delays(x.shape[1], first_delay, max_delay)
-    (unit_x, number_x), (unit_y, number_y) = _standardised(x), _standardised(y)
+    (unit_x, number_x), (unit_y, number_y) = standardised(x), standardised(y)
     correlation: Floats = _best(unit_x, number_x, unit_y[:, ::-1].copy(), number_y, first, last)
     return correlation
 
@@ -41,5 +43,5 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> Floats:
     if x.shape != y.shape:
         raise ValueError(f"series of shapes {x.shape} and {y.shape}; both must have as many rows and rounds")
     same = np.arange(len(x))
-    distances: Floats = _distances(x, same, y, same, np.ones(len(x)), _width(x.shape[1], band))
+    distances: Floats = _distances(x, same, y, same, np.ones(len(x)), band_width(x.shape[1], band))
     return distances

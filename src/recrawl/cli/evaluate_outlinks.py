@@ -98,6 +98,14 @@ class OutlinkOptions:
         int | None, _option("--trees", "Maximum number of trees per model, for a quick look.", metavar="N", min=1)
     ] = None
     related: Annotated[int, _option("--related", "Number of related pages of each page.", metavar="N", min=1)] = 30
+    related_by: Annotated[
+        str,
+        _option(
+            "--related-by",
+            "What makes pages related: content (similar text), or new links that come and go together (correlation, dtw).",
+            metavar="NAME",
+        ),
+    ] = "content"
     neighbours: Annotated[
         str, _option("--neighbours", "Search for related pages: auto, exact or approximate.", metavar="NAME")
     ] = "auto"
@@ -108,7 +116,7 @@ class OutlinkOptions:
 
     def settings(self, parts: str | None, seed: int) -> OutlinkSettings:
         """The settings of the evaluation."""
-        from recrawl.insight.choices import IDFS, LINKS
+        from recrawl.insight.choices import IDFS, LINKS, RELATED_BY
         from recrawl.papers.outlinks.settings import PARTS as KNOWN
         from recrawl.papers.outlinks.settings import SPLITS, TARGETS, OutlinkSettings
 
@@ -123,6 +131,7 @@ class OutlinkOptions:
             target=chosen("--target", self.target, TARGETS)[0],
             presence_learner=_presence_learner(self.learner),
             idf=chosen("--idf", self.idf, IDFS)[0],
+            related_by=chosen("--related-by", self.related_by, RELATED_BY)[0],
             trees=self.trees,
         )
 

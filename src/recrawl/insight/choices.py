@@ -9,3 +9,5 @@ FEATURE_SETS = ("look-back-look-around", "summaries", "everything", "static", "d
 MAX_HISTORY = 8  #: past rounds that the papers look back
 IDFS = ("log", "ratio")  #: how rare words are weighted, see `insight.vectors.Lsa`
 NEIGHBOUR_SEARCHES = ("auto", "exact", "approximate")  #: how related pages can be searched for
+TIME_SIMILARITIES = ("correlation", "dtw")  #: by which series of new links can be compared: see `insight.series.alike`
+RELATED_BY = ("content", *TIME_SIMILARITIES)  #: what makes pages related

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recrawl.core.options import check_values, option, read_values
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption, RecrawlError
-from recrawl.insight.choices import FEATURE_SETS, LINKS, MAX_HISTORY, NEIGHBOUR_SEARCHES
+from recrawl.insight.choices import FEATURE_SETS, LINKS, MAX_HISTORY, NEIGHBOUR_SEARCHES, RELATED_BY
 from recrawl.world.every import parse_rounds
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ class TrainOptions:
         MAX_HISTORY, "Number of past rounds used one by one as features.", minimum=0, maximum=MAX_HISTORY
     )
     related: int = option(30, "Number of related pages per page.", minimum=1)
+    related_by: str = option(
+        "content",
+        "What makes pages related: content (similar text), or new links that come and go together (correlation, dtw).",
+        metavar="NAME",
+        choices=RELATED_BY,
+    )
     neighbours: str = option(
         "auto", "Search for related pages: auto, exact or approximate.", choices=NEIGHBOUR_SEARCHES
     )
@@ -98,6 +104,7 @@ class TrainOptions:
             k=self.related,
             seed=self.seed,
             neighbours=self.neighbours,
+            related_by=self.related_by,
             trusted=self.trusted,
             with_content=self.with_content,
         )

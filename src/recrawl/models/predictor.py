@@ -52,6 +52,7 @@ class Recipe:
     seed: int = 0
     n_jobs: int = 2
     neighbours: str = "auto"  # how related pages are found: auto, exact or approximate
+    related_by: str = "content"  # what makes pages related, one of `choices.RELATED_BY`
     trusted: tuple[str, ...] = ()  # where TrustRank starts; by default at the home pages
     with_content: bool = False  # leave out pages without content
 
@@ -186,6 +187,7 @@ def _known(
         wanted,
         k=recipe.k,
         method=recipe.neighbours,
+        related_by=recipe.related_by,
         trusted=recipe.trusted or None,
         on_step=on_step,
     )

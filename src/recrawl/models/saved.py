@@ -29,8 +29,8 @@ from recrawl.insight.features import Feature
 from recrawl.models.learners import named
 from recrawl.models.predictor import LinkModel, Predictor, Recipe
 
-FORMAT = 3  #: raised when an older recrawl could no longer read the file
-READABLE = (2, 3)  #: formats that this recrawl can read; in format 2 `ScaledModel` was called `Told`
+FORMAT = 4  #: raised when an older recrawl could no longer read the file
+READABLE = (2, 3, 4)  #: formats that this recrawl can read; in format 2 `ScaledModel` was called `Told`
 PACKAGES = ("recrawl", "scikit-learn", "numpy", "lightgbm", "ngboost", "skops")
 #: The types that a model may be made of, beyond those that skops trusts by itself. Whole names: `numpy.` would let in functions
 #: that run what they are given.

@@ -11,12 +11,13 @@ import numpy as np
 from recrawl.core.arrays import Floats32
 from recrawl.history import History
 from recrawl.insight.features.from_hints import hinted_by_round
-from recrawl.insight.features.matrix import FeatureInputs
+from recrawl.insight.features.matrix import FeatureInputs, RelatedBefore
 from recrawl.insight.features.operators import Feature
 from recrawl.insight.graph import Graph
 from recrawl.insight.graph import build as build_graph
 from recrawl.world.panel import Panel
 
+N_TIMES = 8  #: how often pages that move alike are determined over the rounds of a panel
 NETWORK = ("n_inlinks_internal", "n_inlinks_external", "pagerank", "trustrank")
 
 
@@ -28,6 +29,7 @@ def known_before(
     *,
     k: int = 30,
     method: str = "auto",
+    related_by: str = "content",
     transformer: Any = None,
     idf: str = "log",
     trusted: Sequence[str] | None = None,
@@ -35,7 +37,8 @@ def known_before(
 ) -> FeatureInputs:
     """What `features` (if None, those of all sets) need: related pages, graph, vectors and hints, known before the round.
 
-    Related pages are determined once, from the text that each page last showed before the round, as in the papers.
+    Related pages are determined once, from the text that each page last showed before the round, as in the papers; with
+    `related_by` another of `choices.RELATED_BY` from the rounds before it, and for earlier rounds from those before these.
     """
     wanted = None if features is None else set(features)
     needs_vectors = wanted is None or any(feature.quantity == "vector" for feature in wanted)
@@ -43,7 +46,11 @@ def known_before(
     needs_hints = wanted is not None and any(feature.quantity == "hinted" for feature in wanted)
     needs_graph = wanted is None or any(feature.quantity in NETWORK for feature in wanted)
     needs_graph = needs_graph and not _all_stand_ins(panel)
-    neighbours = merged = graph = None
+    neighbours = merged = graph = earlier = None
+    if needs_related and related_by != "content":
+        on_step(f"the {k} pages of each whose new links move alike")
+        earlier = related_over_time(panel, of_round, k, related_by, method)
+        neighbours, needs_related = earlier[-1].related if earlier else None, False
     if needs_vectors or needs_related:
         on_step("vectors of the pages' text")
         from recrawl.insight.related import related_pages  # takes a second to load, with faiss and scikit-learn
@@ -60,7 +67,16 @@ def known_before(
         on_step("inlinks, PageRank and TrustRank")
         graph = _graph_before(panel, of_round, trusted)
     hinted = hinted_by_round(history, panel) if needs_hints else None
-    return FeatureInputs(panel, neighbours, graph, merged, hinted=hinted)
+    return FeatureInputs(panel, neighbours, graph, merged, hinted=hinted, earlier=earlier)
+
+
+def related_over_time(panel: Panel, of_round: int, k: int, by: str, method: str = "auto") -> tuple[RelatedBefore, ...]:
+    """The pages that move alike before a round, and before up to `N_TIMES` - 1 rounds before it; none where all are too early."""
+    from recrawl.insight.series.alike import MIN_KNOWN, alike_pages  # compiles its loops
+
+    new = panel.n_new_internal + panel.n_new_external
+    rounds = np.unique(np.linspace(min(MIN_KNOWN + 1, of_round), of_round, N_TIMES).astype(int))
+    return tuple(RelatedBefore(int(r), alike_pages(new[:, :r], k, by, method)) for r in rounds if r > MIN_KNOWN)
 
 
 def _all_stand_ins(panel: Panel) -> bool:

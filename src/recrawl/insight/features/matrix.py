@@ -18,11 +18,20 @@ from recrawl.world.related import Related
 
 
 @dataclass(frozen=True)
+class RelatedBefore:
+    """The related pages as they were known before a round, for it and those after it."""
+
+    of_round: int
+    related: Related
+
+
+@dataclass(frozen=True)
 class FeatureInputs:
     """What features are made of: a panel, and optionally its related pages, its graph, its reduced vectors and its hints.
 
     Anything missing gives columns of NaN. The caller must take related pages and vectors from rounds before the predicted one;
-    `known_before` does.
+    `known_before` does. Related pages by time are chosen by the very numbers that a model learns: if those of the predicted round
+    were used for earlier rounds, too, each would have been chosen by what it is to predict. So these have their own (`earlier`).
 
     >>> import pyarrow as pa
     >>> counts = np.array([[np.nan, 2, 0, 4]], np.float32)
@@ -39,6 +48,7 @@ class FeatureInputs:
     vectors: Floats32 | None = None  # [page, column]
     site: Ints | None = None  # the site of each page, as a number; else its host
     hinted: Floats32 | None = None  # [page, round]: the probability of a change, from `from_hints`
+    earlier: tuple[RelatedBefore, ...] | None = None  # by round, the last is `related`; None: that serves all rounds
     _cache: dict[tuple[str, str], Floats32] = field(default_factory=dict, repr=False)
 
     def matrix(self, features: Sequence[Feature], of_round: int) -> Floats32:
@@ -57,10 +67,23 @@ class FeatureInputs:
             if self.vectors is None or feature.lag >= self.vectors.shape[1]:
                 return self._nothing
             return self.vectors[:, feature.lag]
-        values = self.values(feature.quantity, feature.around)
-        if feature.mean_of:
-            return _mean(values[:, max(now - feature.mean_of, 0) : now])
-        return values[:, now - feature.lag] if feature.lag <= now else self._nothing
+        if feature.lag > now and not feature.mean_of:
+            return self._nothing
+        rounds = (
+            slice(max(now - feature.mean_of, 0), now)
+            if feature.mean_of
+            else slice(now - feature.lag, now - feature.lag + 1)
+        )
+        values = self._of_rounds(feature.quantity, feature.around, rounds, now + 1)
+        return _mean(values) if feature.mean_of else values[:, 0]
+
+    def _of_rounds(self, quantity: str, around: Around, rounds: slice, of_round: int) -> Floats32:
+        """Some columns of a quantity, averaged over what was known to be around the pages before a round."""
+        if around != "related" or self.earlier is None:
+            return self.values(quantity, around)[:, rounds]
+        then = [each.related for each in self.earlier if each.of_round <= of_round]
+        own = self.values(quantity)[:, rounds]
+        return then[-1].average(own) if then else np.full_like(own, np.nan)
 
     def values(self, quantity: str, around: Around = "") -> Floats32:
         """A quantity [page, round]: of the pages themselves, or averaged over what is around them.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from recrawl.core.arrays import Floats, Ints32
-from recrawl.models.experts.correlation import delays
+from recrawl.insight.series.correlation import delays
 from recrawl.models.experts.series import Words, read_words
 from recrawl.world.contents import Contents
 

@@ -1,7 +1,6 @@
 """Temporal content similarity by dynamic time warping: whether words come and go together if one page is slower or later.
 
-References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6.3, Figures 4 and 5;
-Sakoe and Chiba (1978), "Dynamic programming algorithm optimization for spoken word recognition" (the band).
+References: Radinsky and Bennett (2013), "Predicting content change on the web", section 6.3.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.insight.series.warping import band_width, warped_distance
 from recrawl.models.experts.series import Series
 
 
@@ -25,7 +25,7 @@ def warped(series: Series, page: ArrayLike, expert: ArrayLike, band: int | None 
     expert never shows is then at a distance of N, the number of rounds. Otherwise they are tf-idf values as they are, and distances
     of long texts are small.
     """
-    width = _width(series.values.shape[1], band)
+    width = band_width(series.values.shape[1], band)
     scale = series.values.mean(axis=1) if scaled else np.ones(len(series.values))
 
     def nearness(row: Ints, theirs: Floats, at: Ints) -> Floats:
@@ -33,12 +33,6 @@ def warped(series: Series, page: ArrayLike, expert: ArrayLike, band: int | None 
         return near
 
     return series.similarity(page, expert, nearness)
-
-
-def _width(n_rounds: int, band: int | None) -> int:
-    if band is not None and band < 0:
-        raise ValueError(f"a band of {band} rounds; it must be 0 or more, or None for no limit")
-    return n_rounds if band is None else min(band, n_rounds)
 
 
 @njit(cache=True)
@@ -55,23 +49,5 @@ def _distances(own: Any, row: Any, theirs: Any, at: Any, scale: Any, width: Any)
             for i in range(n):
                 distance[r] += abs(x[i] - y[i])
         else:
-            distance[r] = _distance(x, y, width, cost)
+            distance[r] = warped_distance(x, y, width, cost, np.inf)
     return distance
-
-
-@njit(cache=True)
-def _distance(x: Any, y: Any, width: Any, cost: Any) -> Any:
-    """Figure 5 of the paper, one row of the matrix at a time; cost[j + 1] is that of reaching j."""
-    n = len(x)
-    cost[:] = np.inf
-    cost[0] = 0.0
-    for i in range(n):
-        first, end = max(0, i - width), min(n, i + width + 1)
-        diagonal, before = cost[first], np.inf
-        for j in range(first, end):
-            above = cost[j + 1]
-            before = abs(x[i] - y[j]) + min(diagonal, min(above, before))
-            diagonal = above
-            cost[j + 1] = before
-        cost[first] = np.inf  # out of reach from the next row on
-    return cost[n]

@@ -36,6 +36,7 @@ class Evidence:
     first: FeatureInputs  # what the first round shows
     before: FeatureInputs  # all up to the predicted round
     notes: tuple[str, ...] = ()  # what could not be done, and why
+    related_by: str = "content"  # what makes pages related before the predicted round
 
     @property
     def related(self) -> str:
@@ -49,8 +50,9 @@ class Evidence:
         return min((related.recall for _, related in self._searches()), default=None)
 
     def _searches(self) -> Iterator[tuple[str, Related]]:
+        by = "text" if self.related_by == "content" else f"new links over time ({self.related_by})"
         for when, known in (
-            ("by the text before the predicted round", self.before),
+            (f"by the {by} before the predicted round", self.before),
             ("by the text of the first round", self.first),
         ):
             if known.related is not None:
@@ -71,19 +73,31 @@ def gather_evidence(
     trusted: Sequence[str] | None = None,
     **sources: Any,
 ) -> Evidence:
-    """What the parts named in `settings` need; `sources` are passed to `known_before` (k, method, transformer)."""
+    """What the parts named in `settings` need; `sources` are passed to `known_before` (k, method, transformer).
+
+    In the first round nothing has moved yet: its related pages are always those by content.
+    """
     unknown = graph.trusted_rows(panel, trusted)[1] if trusted else ()
     at_first = trusted if trusted and _any_seen(panel.window(0, 1), trusted) else None
     last = panel.shape[1] - 1
     sources |= {"idf": settings.idf}
-    before = known_before(history, panel, last, _needed(settings), on_step=on_step, trusted=trusted, **sources)
+    before = known_before(
+        history,
+        panel,
+        last,
+        _needed(settings),
+        related_by=settings.related_by,
+        on_step=on_step,
+        trusted=trusted,
+        **sources,
+    )
     first = known_before(history, panel, 1, _needed_first(settings), on_step=on_step, trusted=at_first, **sources)
     notes = tuple(
         _notes(unknown, bool(trusted) and at_first is None, settings.idf != "log" and _has_vectors(history, panel))
     )
     if trusted and panel.given is not None and panel.given.has("trustrank"):
         notes += ("--trusted has no effect where TrustRank came with the data",)
-    return Evidence(first, before, notes)
+    return Evidence(first, before, notes, settings.related_by)
 
 
 def _has_vectors(history: History, panel: Panel) -> bool:

@@ -27,6 +27,7 @@ class OutlinkSettings:
     papers_leaks: bool = (
         False  # these, and the related pages' new links of the predicted round, as in the authors' program
     )
+    related_by: str = "content"  # what makes pages related, one of `insight.choices.RELATED_BY`
     history: int = MAX_HISTORY
     trees: int | None = None  # greatest number of trees or iterations, for a quick look
     presence_learner: str = "extra-trees"
