@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
     from recrawl.papers.outlinks.settings import OutlinkSettings
 
-PARTS = "features, history, importance, correlation, maps, rankings, counts"
+PARTS = "features, history, importance, correlation, maps, rankings, counts, drift"
 PANEL = "Options of --method outlinks"
 
 

@@ -73,6 +73,7 @@ def predict(
     wanted = [canonical(text) for text in (url or []) + ([explain] if explain else [])]
     with steps("finding what was new in each round") as on_step:
         predictions = run(predictor, opened, wanted, on_step, note)
+    _note_age(predictor, next(iter(predictions.values())), model)
     kind = links if links in predictions else next(iter(predictions))
     if links not in predictions and links != "all":
         raise typer.BadParameter(f"--by {links!r}: the model predicts {', '.join(predictions)}")
@@ -91,6 +92,20 @@ def predict(
             print_json(row)
         return
     _show(predictor, predictions, kind, top)
+
+
+def _note_age(predictor: Predictor, prediction: Prediction, model: str) -> None:
+    """Name the way to check a model that has not been trained for a while."""
+    import shlex
+
+    from recrawl.models.ageing import WORTH_CHECKING, rounds_since
+
+    n_rounds = rounds_since(prediction.panel, predictor.window[1])
+    if n_rounds >= WORTH_CHECKING:
+        note(
+            f"the model was trained {n_rounds} rounds ago or more; whether it is due to be trained again says: "
+            f"recrawl train --check {shlex.quote(model)}"
+        )
 
 
 def _line(row: dict[str, Any]) -> bytes:

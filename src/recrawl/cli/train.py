@@ -36,12 +36,24 @@ def train(
     options: TrainOptions,
     past: HistoryOptions,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write.")] = MODEL,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Train nothing: say whether this model is due to be trained again, by the visits since then. Exits 1 if it is.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Learn which pages gain new links, and show how right the same model was one round earlier.
 
-    The model is one file, without pickle, that records what it was trained on. recrawl predict uses it.
+    The model is one file, without pickle, that records what it was trained on. recrawl predict uses it. With --check, a model is
+    due if it has lost what it ranked pages better by than average-count, beyond chance.
     """
+    if check:
+        _check(check, past, json)
+        return
     check_writable(out)
     opened = past.open()
     from recrawl.models.predictor import train as run
@@ -73,6 +85,32 @@ def train(
         ),
         soft_wrap=True,
     )
+
+
+def _check(model: str, past: HistoryOptions, json: bool) -> None:
+    """Say in one line whether a model is due to be trained again."""
+    from recrawl.models.ageing import check_age
+    from recrawl.models.saved import check_fits, load
+
+    predictor = load(model)
+    opened = past.open()
+    check_fits(predictor, opened.timeline.pages, model)
+    age = check_age(predictor, opened, note)
+    if json:
+        print_json(
+            {
+                "model": model,
+                "due": age.is_due,
+                "why": age.sentence,
+                "rounds_since": age.n_rounds,
+                "before": age.before,
+                "since": age.since,
+            }
+        )
+    else:
+        console().print(age.sentence, markup=False, highlight=False, soft_wrap=True)
+    if age.is_due:
+        raise typer.Exit(1)
 
 
 def show_scores(predictor: Predictor) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -16,55 +15,29 @@ from recrawl.core.arrays import Floats32, Ints, Ints8
 from recrawl.core.words import count
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
-from recrawl.insight.choices import LINKS, LinkKind
-from recrawl.insight.features import MAX_HISTORY, Feature, FeatureInputs, Features, known_before, preset
+from recrawl.insight.choices import LinkKind
+from recrawl.insight.features import FeatureInputs, Features, known_before, preset
 from recrawl.insight.features.from_hints import proven_hints
-from recrawl.insight.features.sets import n_anchors
 from recrawl.insight.targets import NewLinkCount, new_links
-from recrawl.models import metrics
-from recrawl.models.around import Surroundings, around, needed
-from recrawl.models.baselines import Itself
-from recrawl.models.estimates import Estimates, estimate, reconciled
+from recrawl.models.around import Surroundings, needed
+from recrawl.models.backtest import advantages, backtest
+from recrawl.models.estimates import Estimates, reconciled
 from recrawl.models.gone import GonePages, gone_pages
 from recrawl.models.learners import baseline_features, named
+from recrawl.models.link_models import LinkModel as LinkModel
+from recrawl.models.link_models import Recipe as Recipe
+from recrawl.models.link_models import estimate_pages, fit_model
 from recrawl.models.pages import ended_rounds, ever_fetched, first_visit, last_visit, with_pages
-from recrawl.models.rows import pooled
 from recrawl.world.panel import Panel
 
 Step = Callable[[str], None]
+HELD_OUT = (
+    5  #: rounds on which a model that has not seen them shows how good the recipe is, to compare later rounds with
+)
 
 
 def ignore(what: str) -> None:
     """Default callback: do nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a predictor is trained: the options of ``recrawl train``."""
-
-    every: str = "crawl"  # rounds, as in `recrawl.world.rounds.rounds_of`
-    features: str = "default"
-    learner: str = "forecast"
-    links: tuple[LinkKind, ...] = LINKS
-    history: int = MAX_HISTORY  # single past rounds that are features
-    rounds: int = 60  # only the last ones are used, at most this many
-    k: int = 30  # related pages of each page
-    seed: int = 0
-    n_jobs: int = 2
-    neighbours: str = "auto"  # how related pages are found: auto, exact or approximate
-    related_by: str = "content"  # what makes pages related, one of `choices.RELATED_BY`
-    trusted: tuple[str, ...] = ()  # where TrustRank starts; by default at the home pages
-    with_content: bool = False  # leave out pages without content
-
-
-@dataclass(frozen=True)
-class LinkModel:
-    """The model of one kind of links, and what it was trained on."""
-
-    model: Any
-    columns: Features
-    usual: Floats32  # the median of each column, for the reasons
-    overall: tuple[float, float]  # mean number of new links, and share of rows with any
 
 
 @dataclass(kw_only=True)
@@ -79,6 +52,13 @@ class Predictor:
     n_rounds: int = 0
     scores: dict[LinkKind, dict[str, float]] = field(default_factory=dict)  # of the same recipe one round earlier
     neighbours: tuple[str, float] = ("none", 1.0)  # how related pages were found, and the recall
+    #: By how much the same recipe ranked better than average-count in the last rounds, trained before them; see `ageing`.
+    advantage: tuple[float, ...] = ()
+
+    @property
+    def main_kind(self) -> LinkKind:
+        """The kind of links that the model is judged by: all, or the first that it predicts."""
+        return main_kind(self.recipe)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,10 +127,11 @@ def train(
         on_step("scores one round earlier")
         gone = gone_pages(history.timeline, panel.page, panel.rounds, last - 2)
         scores = backtest(earlier, columns, recipe, gone)
+    advantage = _held_out(history, panel, columns, recipe, on_step)
     trained = {}
     for links, features in columns.items():
         on_step(f"learning the number of new {links} links")
-        trained[links] = _fit(known, links, features, recipe, range(1, last))
+        trained[links] = fit_model(known, links, features, recipe, range(1, last))
     return Predictor(
         recipe=recipe,
         trained=trained,
@@ -160,7 +141,51 @@ def train(
         n_rounds=last,
         scores=scores,
         neighbours=("none", 1.0) if known.related is None else (known.related.method, known.related.recall),
+        advantage=advantage,
     )
+
+
+def main_kind(recipe: Recipe) -> LinkKind:
+    """The kind of links that a recipe is judged by."""
+    return "all" if "all" in recipe.links else recipe.links[0]
+
+
+def _held_out(
+    history: History, panel: Panel, columns: dict[LinkKind, Features], recipe: Recipe, on_step: Step
+) -> tuple[float, ...]:
+    """The advantage over average-count in the last rounds of a model that was trained before them; none if these are too few."""
+    last, links = panel.shape[1], main_kind(recipe)
+    first = last - min(HELD_OUT, last // 2)
+    if named(recipe.learner).baseline or first < 3:
+        return ()
+    on_step(f"scores of the last {last - first} rounds by a model trained before them")
+    try:
+        return since_round(history, panel, first, links, columns[links], recipe)
+    except NotEnoughData:
+        return ()
+
+
+def since_round(
+    history: History,
+    panel: Panel,
+    first: int,
+    links: LinkKind,
+    columns: Features,
+    recipe: Recipe,
+    trained: LinkModel | None = None,
+) -> tuple[float, ...]:
+    """The advantage over average-count in each round from `first` on, of a model or of one trained on the rounds before.
+
+    Related pages and graph are those known before `first`: no round sees what came later.
+    """
+    known = _known(history, panel, first, {links: columns}, recipe=recipe, on_step=ignore)
+    model = trained or fit_model(known, links, columns, recipe, range(1, first))
+
+    def gone_before(of_round: int) -> GonePages:
+        return gone_pages(history.timeline, panel.page, panel.rounds, of_round - 1)
+
+    rounds = range(first, panel.shape[1])
+    return advantages(model, known, links, rounds, recipe=recipe, gone_before=gone_before)
 
 
 def _columns(recipe: Recipe, links: LinkKind) -> Features:
@@ -206,72 +231,6 @@ def _note(known: FeatureInputs, recipe: Recipe, columns: dict[LinkKind, Features
         on_note(f"not in the history, so not trusted: {', '.join(known.graph.unknown_trusted)}")
 
 
-def _fit(known: FeatureInputs, links: LinkKind, features: Features, recipe: Recipe, rounds: Sequence[int]) -> LinkModel:
-    x, y = pooled(known, NewLinkCount(links), features, rounds, recipe.seed)
-    if not len(y):
-        raise NotEnoughData(
-            "no page was seen twice with its links known, so nothing can be learnt about new links. Import more visits, "
-            "or ask for longer rounds with --every"
-        )
-    learner = named(recipe.learner)
-    model = learner.for_columns(
-        n_anchors(features), "number", links, recipe.history, seed=recipe.seed, n_jobs=recipe.n_jobs
-    )
-    usual = np.array([np.nanmedian(column) if (~np.isnan(column)).any() else np.nan for column in x.T], np.float32)
-    return LinkModel(model.fit(x, y), features, usual, (float(y.mean()), float((y > 0).mean())))
-
-
-def backtest(
-    known: FeatureInputs, columns: dict[LinkKind, Features], recipe: Recipe, gone: GonePages
-) -> dict[LinkKind, dict[str, float]]:
-    """How well the last round is predicted by models of the rounds before it, beside the two simple baselines."""
-    last = known.panel.shape[1] - 1
-    try:
-        trained = {links: _fit(known, links, columns[links], recipe, range(1, last)) for links in columns}
-    except NotEnoughData:
-        return {}
-    of_models = {
-        links: _estimate(model, known, links, last, recipe=recipe, gone=gone) for links, model in trained.items()
-    }
-    estimates = reconciled({links: result[0] for links, result in of_models.items()})
-    return {links: _scores(known, links, of_kind, last, recipe.seed) for links, of_kind in estimates.items()}
-
-
-def _estimate(
-    trained: LinkModel, known: FeatureInputs, links: LinkKind, of_round: int, *, recipe: Recipe, gone: GonePages
-) -> tuple[Estimates, Surroundings, Floats32]:
-    """The estimates for every page before a round, what is around it, and the input of the model."""
-    x = known.matrix(trained.columns, of_round)
-    near = around(known, links, of_round, trained.overall)
-    own_past = trained.usual[: n_anchors(trained.columns)]
-    saw_past = not len(own_past) or not bool(np.isnan(own_past).all())
-    used = None if named(recipe.learner).is_blind else near
-    return estimate(trained.model, x, used, gone.chance, saw_past), near, x
-
-
-def _scores(known: FeatureInputs, links: LinkKind, estimates: Estimates, last: int, seed: int) -> dict[str, float]:
-    target = NewLinkCount(links)
-    truth = target.values(known.panel, last)
-    pages = np.flatnonzero(~np.isnan(truth))
-    if not len(pages):
-        return {}
-    y, expected = truth[pages], estimates.expected[pages]
-    scores = {
-        "n_pages": float(len(y)),
-        "spearman": metrics.spearman(y, expected),
-        "found": float(y.sum()),
-        "expected": float(expected.sum()),
-        "area": metrics.precision_at(y, expected, seed=seed).area,
-        "log_loss": metrics.log_loss(y > 0, estimates.probability[pages]),
-    }
-    simple = {"average": Feature(f"mean_{links}", 1), "previous": Feature(f"new_{links}", 1)}
-    for name, feature in simple.items():
-        x, past = pooled(known, target, (feature,), range(1, last), seed)
-        itself = Itself().fit(x, past).predict(known.matrix((feature,), last)[pages])
-        scores[f"spearman_{name}"] = metrics.spearman(y, itself)
-    return scores
-
-
 def predict(
     predictor: Predictor,
     history: History,
@@ -290,7 +249,7 @@ def predict(
     of_models: dict[LinkKind, tuple[Estimates, Surroundings, Floats32]] = {}
     for links, trained in predictor.trained.items():
         on_step(f"predicting new {links} links")
-        of_models[links] = _estimate(trained, known, links, now, recipe=recipe, gone=gone)
+        of_models[links] = estimate_pages(trained, known, links, now, recipe=recipe, gone=gone)
     estimates = reconciled({links: result[0] for links, result in of_models.items()})
     return {
         links: Prediction(

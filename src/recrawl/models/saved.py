@@ -86,6 +86,7 @@ def card(predictor: Predictor, digests: dict[str, str]) -> dict[str, Any]:
         "overall": {links: list(model.overall) for links, model in trained.items()},
         "pages": [str(page) for page in predictor.pages.tolist()],
         "scores_one_round_earlier": scores(predictor),
+        "advantage_over_average": list(predictor.advantage),
         "sha256": digests,
     }
 
@@ -174,6 +175,7 @@ def _predictor(path: str | Path, about: dict[str, Any], data: dict[str, bytes]) 
             for links, of_kind in about["scores_one_round_earlier"].items()
         },
         neighbours=(about["neighbours"][0], about["neighbours"][1]),
+        advantage=tuple(map(float, about.get("advantage_over_average", []))),  # not in files of format 3
     )
 
 

@@ -17,7 +17,7 @@ from recrawl.history import History
 from recrawl.insight.choices import LinkKind
 from recrawl.insight.inlinks import with_new_inlinks
 from recrawl.insight.targets import HasNewLinks
-from recrawl.papers.outlinks import ladders, maps, rankings
+from recrawl.papers.outlinks import drift, ladders, maps, rankings
 from recrawl.papers.outlinks.evidence import Evidence, gather_evidence
 from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.settings import OutlinkSettings
@@ -124,9 +124,10 @@ RUN: dict[str, Callable[[Evidence, OutlinkSettings], Iterator[Row]]] = {
     "maps": lambda evidence, settings: maps.regression_maps(evidence.first, settings),
     "rankings": lambda evidence, settings: rankings.rank(evidence.before, settings),
     "counts": lambda evidence, settings: rankings.count_models(evidence.before, settings),
+    "drift": lambda evidence, settings: drift.drift(evidence.halfway or evidence.before, settings),
 }
 
 
 def _step(part: str, row: Row) -> str:
-    keys = ("links", "features", "learner", "ranking", "history", "name")
+    keys = ("links", "features", "learner", "ranking", "history", "name", "model", "origin", "round", "way")
     return f"{part}: " + ", ".join(str(row[key]) for key in keys if row.get(key) not in (None, ""))[:100]

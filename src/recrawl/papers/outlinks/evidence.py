@@ -18,7 +18,7 @@ from recrawl.insight.features import (
     static_network,
     static_page,
 )
-from recrawl.papers.outlinks import rankings
+from recrawl.papers.outlinks import drift, rankings
 from recrawl.papers.outlinks.ladders import FEATURE_SETS
 from recrawl.papers.outlinks.settings import OutlinkSettings
 from recrawl.world.panel import Panel
@@ -37,6 +37,7 @@ class Evidence:
     before: FeatureInputs  # all up to the predicted round
     notes: tuple[str, ...] = ()  # what could not be done, and why
     related_by: str = "content"  # what makes pages related before the predicted round
+    halfway: FeatureInputs | None = None  # all up to the first of the rounds that `drift` predicts
 
     @property
     def related(self) -> str:
@@ -97,7 +98,14 @@ def gather_evidence(
     )
     if trusted and panel.given is not None and panel.given.has("trustrank"):
         notes += ("--trusted has no effect where TrustRank came with the data",)
-    return Evidence(first, before, notes, settings.related_by)
+    halfway = None
+    if "drift" in settings.parts:
+        start = drift.first_predicted(panel.shape[1])
+        needed = drift.drift_features(settings)
+        halfway = known_before(
+            history, panel, start, needed, related_by=settings.related_by, on_step=on_step, **sources
+        )
+    return Evidence(first, before, notes, settings.related_by, halfway)
 
 
 def _has_vectors(history: History, panel: Panel) -> bool:

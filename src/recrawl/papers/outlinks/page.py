@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recrawl.core.words import percent
-from recrawl.papers.outlinks import figures, map_figures, tables
+from recrawl.papers.outlinks import drift_report, figures, map_figures, tables
 from recrawl.papers.outlinks.chosen import history_settings_table, settings_table
 from recrawl.papers.outlinks.evaluation import OutlinkEvaluation
 from recrawl.papers.outlinks.ladders import Row
@@ -52,7 +52,14 @@ def _run_parts(evaluation: OutlinkEvaluation) -> list[ReportPart[OutlinkEvaluati
 
 def findings(evaluation: OutlinkEvaluation) -> list[str]:
     """What the evaluation shows, in up to six sentences; fewer where less was run."""
-    parts = (_best_features, _worth_of_history, _strongest_feature, _best_ranking, _best_counts)
+    parts = (
+        _best_features,
+        _worth_of_history,
+        _strongest_feature,
+        _best_ranking,
+        _best_counts,
+        drift_report.drift_findings,
+    )
     return [sentence for part in parts for sentence in part(evaluation)]
 
 
@@ -300,5 +307,15 @@ PARTS: tuple[ReportPart[OutlinkEvaluation], ...] = (
         ],
         tables=lambda evaluation: [tables.count_table(evaluation), settings_table(evaluation, "counts")],
         missing=_missing("counts"),
+    ),
+    ReportPart(
+        title="How fast a model ages, and when to retrain it",
+        name="drift",
+        text=lambda _: drift_report.TEXT,
+        figures=lambda evaluation: [
+            drift_report.drift_figure(evaluation, links) for links in tables.kinds(evaluation, "drift")
+        ],
+        tables=drift_report.drift_tables,
+        missing=_missing("drift"),
     ),
 )

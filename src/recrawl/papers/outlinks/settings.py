@@ -8,7 +8,7 @@ from typing import Any
 from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import MAX_HISTORY
 
-PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts")
+PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts", "drift")
 SPLITS = ("pages", "time")
 TARGETS = ("outlinks", "inlinks")
 
