@@ -1,8 +1,9 @@
-"""Related pages by time: ``python -m benchmarks.results.related ../shared/data`` prints the tables of docs/results/ageing.md.
+"""Related pages by time: ``python -m benchmarks.results.related ../shared/data`` prints tables of docs/results/ageing.md.
 
 Related pages by content (as in the papers) against those whose series of new links move alike: by cross-correlation, by dynamic
 time warping, by matrix profiles (MPdist, Gharghabi et al. 2018), and by matrix profiles under warping (the measure of SWAMP, Alaee
 et al. 2021). The last two are not part of recrawl. With ``stumpy`` installed, the profiles are compared with its own.
+Further arguments are names of collections, ``--panels=N``, and ``--without=MEASURE`` to leave out one that takes long.
 """
 
 from __future__ import annotations
@@ -97,13 +98,15 @@ MEASURES: dict[str, Callable[[np.ndarray], Related]] = {
 }
 
 
-def arms(known: FeatureInputs) -> Iterator[tuple[str, FeatureInputs, float]]:
+def arms(known: FeatureInputs, without: list[str]) -> Iterator[tuple[str, FeatureInputs, float]]:
     """The same panel with each kind of related pages, and the seconds that they took."""
     last = known.panel.shape[1] - 1
     new = known.panel.n_new_internal + known.panel.n_new_external
     yield "none", replace(known, related=None, _cache={}), 0.0
     yield "content", known, 0.0
     for name, measure in MEASURES.items():
+        if name in without:
+            continue
         start = time.perf_counter()
         rounds = np.unique(np.linspace(MIN_KNOWN + 1, last, N_TIMES).astype(int))
         earlier = tuple(RelatedBefore(int(r), measure(new[:, :r])) for r in rounds)
@@ -111,7 +114,7 @@ def arms(known: FeatureInputs) -> Iterator[tuple[str, FeatureInputs, float]]:
         yield name, replace(known, related=earlier[-1].related, earlier=earlier, _cache={}), seconds
 
 
-def table(history: History, every: str, n_rounds: int, n_panels: int) -> Iterator[str]:
+def table(history: History, every: str, n_rounds: int, n_panels: int, without: list[str]) -> Iterator[str]:
     """One row a kind of related pages: the means over the panels, and the difference to content with its standard error."""
     whole = panel.build(history, every, 0.0)
     ends = np.unique(np.linspace(min(n_rounds, whole.shape[1]), whole.shape[1], n_panels + 1).astype(int))[1:]
@@ -120,7 +123,7 @@ def table(history: History, every: str, n_rounds: int, n_panels: int) -> Iterato
     for end in ends:
         window = whole.window(max(0, end - n_rounds), end, 0.0)
         features = tuple({f for ranking in CHOSEN for f in features_of(ranking, "all", SETTINGS)})
-        for name, known, seconds in arms(known_before(history, window, window.shape[1] - 1, features)):
+        for name, known, seconds in arms(known_before(history, window, window.shape[1] - 1, features), without):
             took[name] += seconds
             for row in rank(known, SETTINGS, CHOSEN):
                 if row["truth"] == "new-link-count":
@@ -151,8 +154,11 @@ def against_stumpy() -> str:
     return f"profile distances differ from stumpy's by at most {np.abs(ours - np.array(theirs)).max():.1e}"
 
 
-def main(data: Path, names: list[str]) -> None:
+def main(data: Path, arguments: list[str]) -> None:
     """Print the tables of some corpora, or of all."""
+    names = [each for each in arguments if not each.startswith("--")]
+    without = [each.split("=")[1] for each in arguments if each.startswith("--without=")]
+    panels = [int(each.split("=")[1]) for each in arguments if each.startswith("--panels=")]
     print(against_stumpy(), "\n", flush=True)
     for name, (n_rounds, n_panels) in PANELS.items():
         if names and name not in names:
@@ -160,7 +166,7 @@ def main(data: Path, names: list[str]) -> None:
         options, every, _ = CORPORA[name]
         print(f"### {name}\n", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            for line in table(imported(data, options, folder), every, n_rounds, n_panels):
+            for line in table(imported(data, options, folder), every, n_rounds, (panels or [n_panels])[0], without):
                 print(line, flush=True)
 
 

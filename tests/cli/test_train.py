@@ -87,3 +87,17 @@ def test_neighbours_and_trusted_pages_can_be_chosen(history: str, tmp_path: Path
     assert "not trusted: no.org" in done.stderr
     assert json.loads(done.stdout)["neighbours"][0] == "approximate"
     assert json.loads(done.stdout)["recipe"]["trusted"] == ["a.org", "no.org"]
+
+
+def test_a_model_is_checked_in_one_line_and_related_pages_may_move_alike(history: str, tmp_path: Path) -> None:
+    done = train(
+        history, tmp_path / "m", "--links", "all", "--learner", "poisson", "--related-by", "correlation", "--json"
+    )
+    assert json.loads(done.stdout)["recipe"]["related_by"] == "correlation"
+    done = runner.invoke(app, ["train", "--history", history, "--check", str(tmp_path / "m")])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == "not due: 0 rounds since it was trained, at least 3 are needed"
+    done = runner.invoke(app, ["train", "--history", history, "--check", str(tmp_path / "m"), "--json"])
+    assert json.loads(done.stdout)["due"] is False
+    done = train(history, tmp_path / "m", "--related-by", "corelation")
+    assert "Did you mean 'correlation'" in str(done.exception or done.output)

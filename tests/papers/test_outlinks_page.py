@@ -38,6 +38,7 @@ def made_up(name: str = "page text size", rho: dict[str, float] | None = None, *
             add(found, "history", _history_rows(common))
             add(found, "rankings", _ranking_rows(common, rho or {}))
             add(found, "counts", _count_rows(common, name))
+            add(found, "drift", _drift_rows(common))
         add(found, "importance", _importance_rows(links, name))
         add(found, "maps", [_map_row(links, name)])
     names = [f"{name} {i}" for i in range(6)]
@@ -84,6 +85,19 @@ def _count_rows(common: dict[str, Any], name: str) -> list[dict[str, Any]]:
         common | scores | {"learner": learner, "log_likelihood": value, "calibration": bins}
         for learner, value in ((name, -2.5), ("hurdle", -0.9))
     ]
+
+
+def _drift_rows(common: dict[str, Any]) -> list[dict[str, Any]]:
+    scores = {"area": 0.6, "log_loss": 0.2}
+    models = [
+        common
+        | scores
+        | {"model": "forecast", "origin": o, "round": t, "age": t - o + 1, "spearman": 0.5 - (t - o) / 10}
+        for o in range(5, 8)
+        for t in range(o, 8)
+    ]
+    average = [common | scores | {"model": "average-count", "round": t, "spearman": 0.4} for t in range(5, 8)]
+    return [*models, *average, common | scores | {"way": "never", "trainings": 1, "rounds": 2, "spearman": 0.4}]
 
 
 def _importance_rows(links: str, name: str) -> list[dict[str, Any]]:
@@ -142,7 +156,7 @@ def n_figures(found: OutlinkEvaluation) -> dict[str, int]:
     return dict(zip([part for part in SHOWN if part in found.rows], known, strict=True))
 
 
-SHOWN = ("features", "history", "importance", "correlation", "maps", "rankings", "counts")
+SHOWN = ("features", "history", "importance", "correlation", "maps", "rankings", "counts", "drift")
 
 
 def test_every_part_has_its_figures() -> None:
@@ -155,13 +169,14 @@ def test_every_part_has_its_figures() -> None:
         "maps": 2,
         "rankings": 2 + 6,  # and a curve for each of three truths
         "counts": 2,
+        "drift": 2,
     }
 
 
 def test_every_part_has_its_table() -> None:
     found = made_up()
     n_tables = {part: len(outlink_tables(replace(found, rows={part: found.rows[part]}))) for part in PARTS}
-    assert n_tables == dict.fromkeys(PARTS, 1) | {"importance": 4}
+    assert n_tables == dict.fromkeys(PARTS, 1) | {"importance": 4, "drift": 4}
 
 
 def test_the_rows_of_a_real_evaluation_are_shown(real: OutlinkEvaluation, tmp_path: Path) -> None:

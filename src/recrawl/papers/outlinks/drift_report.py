@@ -26,6 +26,8 @@ TEXT = (
     "would have scored, and how many trainings it would have taken. “When due” is the rule of `recrawl train --check`."
 )
 
+WAYS_NOTE = "Rounds are the tested ones: in a long history every second, third, … round is tested."
+
 
 def age_rows(evaluation: OutlinkEvaluation, links: str) -> list[Row]:
     """For every age: mean scores of the model, of the one just trained and of average-count in the same rounds, and the loss."""
@@ -97,7 +99,7 @@ def _way_table(evaluation: OutlinkEvaluation, links: str) -> Table:
     ]
     header = ("retrained", "trainings", "Spearman", "area", "log loss")
     formats = {"trainings": ".1f"} | dict.fromkeys(header[2:], ".4f")
-    return Table(header, rows, formats, title=f"When to retrain ({links} links)")
+    return Table(header, rows, formats, title=f"When to retrain ({links} links)", note=WAYS_NOTE)
 
 
 def _mean(rows: list[Row], score: str) -> float | None:
