@@ -112,4 +112,4 @@ def test_the_page_the_terminal_and_the_findings_show_it(found: OutlinkEvaluation
     ]
     assert sections(found)[0].title == "How fast a model ages, and when to retrain it"
     assert len(sections(found)[0].items) == 3
-    assert any("after it was trained" in sentence for sentence in findings(found))
+    assert any("After it was trained, a model loses" in sentence for sentence in findings(found))

@@ -14,6 +14,7 @@ from recrawl.papers.outlinks.ladders import Row
 from recrawl.papers.outlinks.map_figures import kind
 from recrawl.report.figures import BLUE, GREY, ORANGE, blank_figure, curve_style
 from recrawl.report.tables import Cell, Table
+from recrawl.report.words import joined
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -135,11 +136,12 @@ def drift_figure(evaluation: OutlinkEvaluation, links: str) -> Figure:
 
 def drift_findings(evaluation: OutlinkEvaluation) -> Iterator[str]:
     """What a model loses per round, by the ages that were measured in at least three pairs."""
+    parts = []
     for links in dict.fromkeys(row["links"] for row in evaluation.rows.get("drift", [])):
         rows = [row for row in age_rows(evaluation, links) if row["n"] >= 3 and "spearman_loss" in row]
         if len(rows) > 1:
             last = rows[-1]
-            yield (
-                f"A model for {links} links has lost {last['spearman_loss']:.4f} of Spearman's ρ (± {last['spearman_error']:.4f}) "
-                f"{count(last['age'] - 1, 'round')} after it was trained."
-            )
+            loss = f"{last['spearman_loss']:.4f} of Spearman's ρ (± {last['spearman_error']:.4f})"
+            parts.append(f"{loss} after {count(last['age'] - 1, 'round')} for {links} links")
+    if parts:
+        yield f"After it was trained, a model loses {joined(parts)}."

@@ -51,7 +51,7 @@ def _run_parts(evaluation: OutlinkEvaluation) -> list[ReportPart[OutlinkEvaluati
 
 
 def findings(evaluation: OutlinkEvaluation) -> list[str]:
-    """What the evaluation shows, in up to six sentences; fewer where less was run."""
+    """What the evaluation shows, in up to seven sentences; fewer where less was run."""
     parts = (
         _best_features,
         _worth_of_history,
