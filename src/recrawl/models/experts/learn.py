@@ -19,6 +19,7 @@ from scipy import sparse
 
 from recrawl.core.arrays import Floats, Ints8
 from recrawl.models.experts import svm
+from recrawl.models.experts.asking import decisions_of
 from recrawl.models.experts.examples import ExpertExamples
 from recrawl.models.experts.svm import MAX_ITERATIONS, TOLERANCE
 
@@ -36,8 +37,22 @@ class Machine:
     coef0: float = 1.0
     c: float = 1.0
 
-    def ask(self, examples: ExpertExamples, page: int, others: Sequence[int]) -> Floats:
-        """Its decisions on a page by the features of these pages together."""
+    def ask(
+        self, examples: ExpertExamples, page: int, others: Sequence[int], since: int = 0, until: int | None = None
+    ) -> Floats:
+        """Its decisions on a page by the features of these pages together, at the times from `since` to before `until`."""
+        if len(others) == 1:
+            return decisions_of(
+                examples,
+                page,
+                int(others[0]),
+                examples.label(page),
+                kernel=(self.gamma, self.coef0, self.degree),
+                n_train=self.n_train,
+                c=self.c,
+                since=since,
+                until=examples.n_rounds if until is None else until,
+            )
         inner = sum((examples.inner(page, int(other)) for other in others[1:]), examples.inner(page, int(others[0])))
         return self.decisions(inner, examples.label(page), examples.sigma)
 
@@ -60,8 +75,10 @@ class Classifier:
     classifier: Any
     n_train: int = 50
 
-    def ask(self, examples: ExpertExamples, page: int, others: Sequence[int]) -> Floats:
-        """Its decisions on a page by the features of these pages together."""
+    def ask(
+        self, examples: ExpertExamples, page: int, others: Sequence[int], since: int = 0, until: int | None = None
+    ) -> Floats:
+        """Its decisions on a page by the features of these pages together; `since` and `until` are for machines."""
         x = sparse.hstack([examples.matrix(page, int(other)) for other in others], format="csr")
         return by_classifier(self.classifier, x, examples.label(page), self.n_train, examples.sigma)
 
@@ -86,12 +103,20 @@ def change_frequency(label: Ints8, n_train: int, sigma: int) -> Floats:
     return share
 
 
-def opinions(examples: ExpertExamples, page: int, experts: Sequence[int], learner: ExpertLearner) -> Floats:
+def opinions(
+    examples: ExpertExamples,
+    page: int,
+    experts: Sequence[int],
+    learner: ExpertLearner,
+    since: int = 0,
+    until: int | None = None,
+) -> Floats:
     """The decisions of each expert [expert, time], each trained on its own features and the label of the page.
 
-    The page itself as the only expert is the paper's 2D predictor (section 5.2).
+    The page itself as the only expert is the paper's 2D predictor (section 5.2). Only the times from `since` to before `until`
+    need to be decided.
     """
-    decisions = [learner.ask(examples, page, [expert]) for expert in experts]
+    decisions = [learner.ask(examples, page, [expert], since, until) for expert in experts]
     return np.array(decisions).reshape(len(decisions), examples.n_rounds)
 
 

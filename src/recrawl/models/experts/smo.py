@@ -217,14 +217,14 @@ def compiled_solve(kernel, y, upper, tolerance, max_iterations):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def compiled_decisions(kernel, label, n_train, sigma, c, tolerance, max_iterations):  # type: ignore[no-untyped-def]
-    """The decisions of one sliding window after the other; see `recrawl.models.experts.svm.decisions`."""
+def compiled_decisions(kernel, label, n_train, sigma, c, tolerance, max_iterations, since, until):  # type: ignore[no-untyped-def]
+    """The decisions of one sliding window after the other, from `since` to before `until`; see `svm.decisions`."""
     result = np.full(len(label), np.nan)
     negative, positive = np.flatnonzero(label == 0), np.flatnonzero(label == 1)
     examples = _by_class(kernel, negative, positive, np.full(len(label), c))
     dual = _room(n_train - sigma)
     row, beta = examples.row, dual.beta
-    for t in range(n_train - 1, len(label)):
+    for t in range(max(n_train - 1, since), until):
         first, end = t - n_train + 1, t - sigma + 1
         n_0, n_1 = np.searchsorted(negative, end), np.searchsorted(positive, end)
         from_0, from_1 = np.searchsorted(negative, first), np.searchsorted(positive, first)

@@ -23,6 +23,7 @@ __all__ = [
     "MAX_ITERATIONS",
     "TOLERANCE",
     "compiled_decisions",
+    "compiled_polynomial",
     "compiled_solve",
     "decisions",
     "platt",
@@ -94,7 +95,7 @@ def decisions(
     _check_positive(c, "c")
     _check_positive(tolerance, "tolerance")
     _check_finite(kernel, label >= 0)
-    result: Floats = compiled_decisions(kernel, label, n_train, sigma, float(c), tolerance, max_iterations)
+    result: Floats = compiled_decisions(kernel, label, n_train, sigma, float(c), tolerance, max_iterations, 0, len(label))
     return result
 
 
@@ -112,7 +113,7 @@ def polynomial(
         raise ValueError(f"degree is {degree}; it must be a whole number of at least 1")
     if out.shape != inner.shape or out.dtype != np.float64 or not out.flags.c_contiguous:
         raise ValueError(f"out must be a contiguous float64 array of shape {inner.shape}")
-    _polynomial(inner.reshape(-1), gamma, coef0, int(degree), out.reshape(-1))
+    compiled_polynomial(inner.reshape(-1), gamma, coef0, int(degree), out.reshape(-1))
     return out
 
 
@@ -162,7 +163,8 @@ def _check_finite(kernel: Floats, used: Flags) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _polynomial(inner, gamma, coef0, degree, out):  # type: ignore[no-untyped-def]
+def compiled_polynomial(inner, gamma, coef0, degree, out):  # type: ignore[no-untyped-def]
+    """See `polynomial`; both arrays are flat, and may be the same."""
     if degree == 3:
         for k in range(len(inner)):
             base = gamma * inner[k] + coef0

@@ -7,17 +7,19 @@ number of rounds), by what was seen before. All results are plain rows; tables a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from recrawl.core.arrays import Ints, Ints8
+from recrawl.core.words import count
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.models.experts.selection import links_between
-from recrawl.papers.experts.predictions import OnPage, choices, page_predictions
+from recrawl.papers.experts.predictions import ExpertsFrom, OnPage, choices, is_present, page_predictions
 from recrawl.papers.experts.rows import rows
 from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
 from recrawl.world import change, notions
@@ -51,8 +53,9 @@ def evaluate_contents(
     on_page: OnPage = lambda done, of: None,
 ) -> ExpertEvaluation:
     """The same for given contents and changes; `links` gives the links between the pages, up to the last round of the contents."""
-    lengths = _lengths(contents, settings)
     pages = predictable(changed, settings.alpha)
+    contents, changed = _last_rounds(contents, changed, settings)
+    lengths = _lengths(contents, settings)
     if settings.most_pages is not None and len(pages) > settings.most_pages:
         pages = np.sort(np.random.default_rng(settings.seed).choice(pages, settings.most_pages, replace=False))
     evaluation = _described(contents, changed, pages, settings)
@@ -70,6 +73,7 @@ def evaluate_contents(
             evaluation.notes.append(
                 f"{name}: half of the pages have {f'at most {usual:.0f}' if usual else 'no'} experts"
             )
+    evaluation.notes += _disappearing(contents, chosen[settings.method], pages, settings)
     on_step("predicting")
     predictions = list(page_predictions(contents, changed, pages, chosen, lengths, settings, on_page))
     evaluation.rows = {part: list(rows(part, predictions, settings, lengths)) for part in settings.parts}
@@ -88,13 +92,43 @@ def predictable(changed: Ints8, alpha: float) -> Ints:
     return np.flatnonzero((share >= alpha) & known.any(axis=1))
 
 
+def _last_rounds(contents: Contents, changed: Ints8, settings: ExpertSettings) -> tuple[Contents, Ints8]:
+    """The rounds that it takes to predict the last ones, and the texts of these alone."""
+    if settings.last is None:
+        return contents, changed
+    start = max(0, contents.shape[1] - (settings.n_train + settings.sigma + settings.last - 1))
+    cut = contents.window(start, contents.shape[1])
+    texts, number = np.unique(cut.text, return_inverse=True)
+    kept = texts[texts >= 0]
+    number = number.reshape(cut.text.shape).astype(np.int32) - np.int32(len(texts) - len(kept))
+    return replace(cut, text=number, counts=contents.counts[kept], terms=None), changed[:, start:]
+
+
+def _disappearing(
+    contents: Contents, times: list[ExpertsFrom], pages: Ints, settings: ExpertSettings
+) -> Iterator[str]:
+    """A sentence on experts that are not seen any more at some time; they do not vote then."""
+    everyone = np.unique([expert for _, chosen in times for page in pages for expert in chosen.of(int(page))[0]])
+    if not len(everyone):
+        return
+    start = settings.n_train - 1
+    gone = ~is_present(contents.seen[everyone], settings.n_train)[:, start:].all(axis=1)
+    if gone.any():
+        yield (
+            f"{count(int(gone.sum()), 'expert')} of {len(everyone):,} disappeared for {settings.n_train} rounds or more: "
+            "they had no vote then"
+        )
+
+
 def _lengths(contents: Contents, settings: ExpertSettings) -> tuple[int, ...]:
     """The training sizes that leave something to predict."""
-    n_rounds, most = contents.shape[1], contents.shape[1] - settings.sigma - 10
+    n_rounds, n_more = contents.shape[1], 10 if settings.last is None else settings.last - 1
+    most = n_rounds - settings.sigma - n_more
     if most < settings.n_train:
         raise NotEnoughData(
-            f"the history has {n_rounds} rounds of {settings.every}; to learn from {settings.n_train} of them and predict ten or "
-            f"more, {settings.n_train + settings.sigma + 10} are needed. Use a smaller --train or a shorter --every"
+            f"the history has {n_rounds} rounds of {settings.every}; to learn from {settings.n_train} of them and predict "
+            f"{settings.last or 'ten or more'}, {settings.n_train + settings.sigma + n_more} are needed. Use a smaller --train or a "
+            "shorter --every"
         )
     return tuple(n for n in settings.n_trains if n <= most) or (settings.n_train,)
 

@@ -8,16 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from recrawl.papers.experts.settings import COIN, MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
+from recrawl.papers.experts.settings import (
+    BY_ACCURACY,
+    COIN,
+    MAJORITY,
+    RELATED,
+    SINGLE,
+    THRESHOLD,
+    ExpertEvaluation,
+    Row,
+)
 from recrawl.papers.experts.tables import IN_A_ROW, RANDOM, half_interval
 from recrawl.report.figures import BLUE, GREY, LIGHT_GREY, ORANGE, PALETTE, blank_figure, curve_style, plotly_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-COLOUR = {MAJORITY: GREY, COIN: PALETTE[4], THRESHOLD: PALETTE[2], SINGLE: ORANGE, RELATED: BLUE}
+COLOUR = {
+    MAJORITY: GREY,
+    COIN: PALETTE[4],
+    THRESHOLD: PALETTE[2],
+    SINGLE: ORANGE,
+    RELATED: BLUE,
+    BY_ACCURACY: PALETTE[5],
+}
 STYLE = {
-    method: i for i, method in enumerate((RELATED, SINGLE, MAJORITY, COIN, THRESHOLD))
+    method: i for i, method in enumerate((RELATED, SINGLE, MAJORITY, COIN, THRESHOLD, BY_ACCURACY))
 }  # numbers of marks and dashes
 ROW_HEIGHT, FRAME_HEIGHT = 40, 90  # of figures with a bar for each method, in pixels
 
@@ -62,14 +78,14 @@ def history_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
 def number_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
     """Accuracy against the number of experts, with methods that use no other page as lines across (Fig. 7)."""
     figure = blank_figure(title, "experts beside the page itself, k", "accuracy")
-    experts = sorted(
-        (row for row in evaluation.rows["number"] if row["method"] == RELATED), key=lambda row: int(row["k"])
-    )
-    ks = [row["k"] for row in experts]
-    for row in evaluation.rows["number"]:
-        if row["method"] != RELATED:
+    rows = evaluation.rows["number"]
+    ks = sorted({int(row["k"]) for row in rows if row["k"]})
+    for row in rows:
+        if not row["k"]:
             _add_line(figure, row["method"], [min(ks), max(ks)], [row, row])
-    _add_line(figure, RELATED, ks, experts)
+    for method in (BY_ACCURACY, RELATED):
+        experts = sorted((row for row in rows if row["method"] == method), key=lambda row: int(row["k"]))
+        _add_line(figure, method, ks, experts)
     return figure.update_yaxes(tickformat=".1~%").update_xaxes(tickvals=ks)
 
 

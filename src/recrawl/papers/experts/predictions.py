@@ -10,11 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from recrawl.core.arrays import Floats, Ints, Ints8
+from recrawl.core.arrays import Flags, Floats, Ints, Ints8
 from recrawl.models.experts import learn
 from recrawl.models.experts.examples import ExpertExamples
 from recrawl.models.experts.selection import Experts, choose
-from recrawl.papers.experts.settings import BAGGING, BOOSTING, RELATED, SINGLE, UNION, ExpertSettings
+from recrawl.models.experts.votes import vote_by_accuracy
+from recrawl.papers.experts.settings import (
+    BAGGING,
+    BOOSTING,
+    BY_ACCURACY,
+    RELATED,
+    SINGLE,
+    UNION,
+    ExpertSettings,
+)
 from recrawl.world.contents import Contents
 
 OnPage = Callable[[int, int], None]  #: called with the number of pages done, and of all pages
@@ -60,7 +69,7 @@ class PagePredictions:
 
     page: int
     label: Ints8  # 1: changed; -1: not known, or not yet to be predicted
-    decisions: dict[MethodKey, Floats]  # above 0: a change
+    decisions: dict[MethodKey, Flags]  # whether a change is expected
     share: dict[int, Floats]  # rounds of training → the frequency of changes in them
 
 
@@ -74,9 +83,13 @@ def page_predictions(
     on_page: OnPage = lambda done, of: None,
 ) -> Iterator[PagePredictions]:
     """The predictions for the pages, one after another; threads work on several, since the machines release the interpreter."""
-    examples = ExpertExamples(contents, changed, l=settings.l, sigma=settings.sigma, word_scale=settings.word_scale)
+    examples = ExpertExamples(
+        contents, changed, l=settings.l, sigma=settings.sigma, word_scale=settings.word_scale, memory=settings.memory
+    )
     with ThreadPoolExecutor(settings.n_jobs) as pool:
-        work = [pool.submit(_predictions, examples, int(page), chosen, lengths, settings) for page in pages]
+        work = [
+            pool.submit(_predictions, examples, contents.seen, int(page), chosen, lengths, settings) for page in pages
+        ]
         try:
             for done, future in enumerate(work):
                 yield future.result()
@@ -87,6 +100,7 @@ def page_predictions(
 
 def _predictions(
     examples: ExpertExamples,
+    seen: Flags,
     page: int,
     chosen: dict[str, list[ExpertsFrom]],
     lengths: Sequence[int],
@@ -94,14 +108,18 @@ def _predictions(
 ) -> PagePredictions:
     label, parts = examples.label(page), settings.parts
     n, k, main = settings.n_train, settings.k, settings.method
-    voters = {name: _voters(times, page, max((*settings.ks, k)), len(label)) for name, times in chosen.items()}
+    voters = {name: _voters(times, page, max((*settings.ks, k)), seen, n) for name, times in chosen.items()}
     everyone = sorted({expert for each in voters.values() for expert in each.experts})
     opinion = dict(zip([page, *everyone], _opinions(examples, page, [page, *everyone], n, settings), strict=True))
     decisions = {MethodKey(SINGLE, "", 0, n): opinion[page]}
     for name, each in voters.items():
         opinions = np.array([opinion[expert] for expert in [page, *each.experts]])
         for number in {k, *(settings.ks if name == main and "number" in parts else ())}:
-            decisions[MethodKey(RELATED, name, number, n)] = learn.vote(opinions, each.first(number))
+            weights = each.first(number)
+            decisions[MethodKey(RELATED, name, number, n)] = learn.vote(opinions, weights)
+            if name == main:
+                by_accuracy = vote_by_accuracy(opinions, weights, label, settings.sigma)
+                decisions[MethodKey(BY_ACCURACY, name, number, n)] = by_accuracy
     if "combining" in parts:
         first = chosen[main][0][1].of(page, k)[0]
         for name, combined in _combined(examples, page, first, settings).items():
@@ -115,7 +133,7 @@ def _predictions(
                 decisions[MethodKey(SINGLE, "", 0, length)] = opinions[0]
                 decisions[key] = learn.vote(opinions, each.first(k))
     shares = {m: learn.change_frequency(label, m, settings.sigma) for m in {n, *lengths}}
-    return PagePredictions(page, label, decisions, shares)
+    return PagePredictions(page, label, {key: values > 0 for key, values in decisions.items()}, shares)
 
 
 def _combined(
@@ -156,7 +174,9 @@ class _Voters:
         return np.where(self.rank < k, self.weight, 0.0)
 
 
-def _voters(times: list[ExpertsFrom], page: int, k: int, n_rounds: int) -> _Voters:
+def _voters(times: list[ExpertsFrom], page: int, k: int, seen: Flags, memory: int) -> _Voters:
+    """Who votes when. An expert that was not seen in the last `memory` rounds has disappeared, and is silent until it is back."""
+    n_rounds = seen.shape[1]
     everyone = sorted({expert for _, chosen in times for expert in chosen.of(page, k)[0]})
     rank = np.full((1 + len(everyone), n_rounds), np.inf)
     weight = np.zeros((1 + len(everyone), n_rounds))
@@ -168,7 +188,20 @@ def _voters(times: list[ExpertsFrom], page: int, k: int, n_rounds: int) -> _Vote
         rank[at, start:] = np.arange(len(experts))[:, None]
         weight[at, start:] = weights[:, None]
         weight[0, start:] = chosen.own_weight[page]
+    weight[1:] *= is_present(seen[everyone], memory)
+    weight[0, ~weight.any(axis=0)] = 1.0  # where nobody is left, the page itself decides
     return _Voters(everyone, rank, weight)
+
+
+def is_present(seen: Flags, memory: int) -> Flags:
+    """Whether each page was seen in any of the last `memory` rounds up to each round.
+
+    >>> is_present(np.array([[True, False, False, True]]), 2).tolist()
+    [[True, True, False, True]]
+    """
+    newest = np.maximum.accumulate(np.where(seen, np.arange(seen.shape[1]), -memory), axis=1)
+    present: Flags = np.arange(seen.shape[1]) - newest < memory
+    return present
 
 
 def _machine(settings: ExpertSettings, n_train: int) -> learn.Machine:
@@ -180,10 +213,13 @@ def _opinions(
 ) -> list[Floats]:
     if settings.classifier is not None:
         return list(learn.opinions(examples, page, experts, learn.Classifier(settings.classifier, n_train)))
+    if len(settings.cs) == 1:
+        until = examples.n_rounds - examples.sigma  # what comes of a later decision is not known
+        return list(learn.opinions(examples, page, experts, _machine(settings, n_train), until=until))
     machines = [replace(_machine(settings, n_train), c=c) for c in settings.cs]
     label, sigma, opinions = examples.label(page), examples.sigma, []
     for expert in experts:
         inner = examples.inner(page, expert)
         decisions = [machine.decisions(inner, label, sigma) for machine in machines]
-        opinions.append(learn.calibrated(decisions, label, n_train, sigma) if len(decisions) > 1 else decisions[0])
+        opinions.append(learn.calibrated(decisions, label, n_train, sigma))
     return opinions

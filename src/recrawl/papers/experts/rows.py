@@ -13,6 +13,7 @@ from recrawl.papers.experts.predictions import MethodKey, PagePredictions
 from recrawl.papers.experts.settings import (
     BAGGING,
     BOOSTING,
+    BY_ACCURACY,
     COIN,
     MAJORITY,
     RELATED,
@@ -34,7 +35,7 @@ def rows(
     if part == "settings":
         yield from _compared(predictions, n, [single, best, MethodKey(RELATED, "random", k, n)], best, n - 1)
     elif part == "combining":
-        combined = (MethodKey(name, main, k, n) for name in (UNION, BOOSTING, BAGGING))
+        combined = (MethodKey(name, main, k, n) for name in (UNION, BOOSTING, BAGGING, BY_ACCURACY))
         yield from _compared(predictions, n, [single, *combined, best], best, n - 1)
     elif part == "selection":
         ways = [MethodKey(RELATED, name, k, n) for name in dict.fromkeys((main, *settings.methods))]
@@ -46,7 +47,7 @@ def rows(
             related = MethodKey(RELATED, main, k, length)
             yield from _compared(predictions, length, [MethodKey(SINGLE, "", 0, length), related], related, start)
     elif part == "number":
-        numbers = (MethodKey(RELATED, main, number, n) for number in settings.ks)
+        numbers = (MethodKey(name, main, number, n) for name in (RELATED, BY_ACCURACY) for number in settings.ks)
         yield from _compared(predictions, n, [single, *numbers], single, n - 1)
 
 
@@ -62,7 +63,7 @@ def _compared(
             "Use a smaller --train or a longer --every"
         )
     scored = {
-        method: [_scores(page.label[mask] == 1, page.decisions[method][mask] > 0) for page, mask in kept]
+        method: [_scores(page.label[mask] == 1, page.decisions[method][mask]) for page, mask in kept]
         for method in methods
     }
     yield from _simple(kept, n, [row[0] for row in scored.get(against, [])])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from recrawl.models.experts.examples import MEMORY
 from recrawl.models.experts.selection import PAPER_METHODS
 
 Row: TypeAlias = dict[str, Any]
 PARTS = ("settings", "combining", "selection", "history", "number")
+FRESHNESS, EXPERTS = "freshness", "experts"  #: parts that run only if they are asked for: Fig. 8, and who the experts are
+ALL_PARTS = (*PARTS, FRESHNESS, EXPERTS)
 COIN, THRESHOLD, MAJORITY = "change-frequency, coin", "change-frequency, threshold", "majority class"
-SINGLE, RELATED = "single-expert", "related-experts"
+SINGLE, RELATED, BY_ACCURACY = "single-expert", "related-experts", "related-experts, by accuracy"
 UNION, BAGGING, BOOSTING = "relational union", "bagging", "boosting"
 
 
@@ -20,6 +23,7 @@ class ExpertSettings:
 
     every: str = "1d"
     notion: str = "significant"
+    target: str = "change"  # what is predicted, see `targets`
     parts: tuple[str, ...] = PARTS
     n_train: int = 50  # n: rounds that a learner is trained on
     n_trains: tuple[int, ...] = (30, 50, 70, 90, 120)  # of Fig. 6
@@ -36,6 +40,10 @@ class ExpertSettings:
     classifier: Any = None  # any of scikit-learn's in place of the machines; None: machines
     n_models: int = 10  # of bagging and boosting
     min_share: float = 0.5  # pages known in fewer rounds are left out
+    last: int | None = None  # predict the last rounds only; None: all that the training leaves
+    observed: tuple[int, ...] = (0, 20, 50, 80, 100)  # of Fig. 8: rounds in which every page is seen before crawling begins
+    share: float = 0.1  # of Fig. 8: pages fetched per round
+    memory: int = MEMORY  # bytes of inner products that are kept
     most_pages: int | None = None  # size of the random sample of pages to predict; None: all
     n_jobs: int = 2
     seed: int = 0
