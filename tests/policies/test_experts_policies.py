@@ -31,7 +31,8 @@ SOLVER = 2e-3  # solutions are this close to each other where kernels differ by 
 NAMES = ("change-frequency", "single-expert", "related-experts")
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"n_train": 4, "reselect": 2, "k": 3},
-    {"n_train": 2, "retrain": 3, "reselect": 5, "k": 2, "pick": "gain", "experts": "cross-correlation"},
+    {"n_train": 2, "retrain": 3, "reselect": 5, "k": 2, "pick": "gain", "experts": "content", "vote": "accuracy"},
+    {"n_train": 5, "k": 2, "experts": "graph", "target": "new-links", "window": 2, "ahead": 3, "retrain": 2},
     {"n_train": 3, "retrain": 20, "k": 30, "experts": "dtw", "c": 10.0},
     {"n_train": 5, "experts": "random", "word_scale": 0.0},
 )
@@ -155,7 +156,7 @@ class Seen:
         self.text.append(text)
         self.change.append(change)
 
-    def examples(self, word_scale: float) -> ExpertExamples:
+    def examples(self, word_scale: float, l: int = 1, sigma: int = 1) -> ExpertExamples:  # noqa: E741
         text, change = np.array(self.text[1:]).T, np.array(self.change).T
         never, ends = np.zeros(text.shape, np.bool_), np.arange(text.shape[1]).astype("datetime64[us]")
         contents = Contents(
@@ -169,7 +170,7 @@ class Seen:
             counts=self.words,
             vocabulary=np.arange(self.words.shape[1]),
         )
-        return ExpertExamples(contents, np.ascontiguousarray(change), word_scale=word_scale)
+        return ExpertExamples(contents, np.ascontiguousarray(change), word_scale=word_scale, l=l, sigma=sigma)
 
 
 def talking_world(seed: int, n_cycles: int, n_pages: int = 7) -> Any:
@@ -185,7 +186,8 @@ def talking_world(seed: int, n_cycles: int, n_pages: int = 7) -> Any:
 
 def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
     """By `recrawl.models.experts.learn` over everything from the beginning, at one time."""
-    examples, machine, decisions = seen.examples(panel.word_scale), panel.machine, []
+    examples, machine = seen.examples(panel.word_scale, panel.l, panel.sigma), panel.machine
+    decisions = []
     for page in range(len(seen.text[0])):
         if panel.experts is None:
             decisions.append(float(machine.ask(examples, page, [page])[t]))
@@ -197,13 +199,16 @@ def batch_decisions(seen: Seen, panel: ExpertPanel, t: int) -> list[float]:
     return decisions
 
 
+@pytest.mark.parametrize(("window", "sigma"), [(1, 1), (2, 1), (1, 2), (3, 2)])
 @pytest.mark.parametrize("share", [1.0, 0.4])
-@pytest.mark.parametrize("k", [0, 3])
-def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(k: int, share: float) -> None:
+@pytest.mark.parametrize(("k", "method"), [(0, "content"), (3, "content"), (3, "cross-correlation")])
+def test_decisions_are_those_of_a_learner_that_looks_at_everything_again(
+    k: int, method: str, share: float, window: int, sigma: int
+) -> None:
     world, chance = talking_world(2, 30), np.random.default_rng(6)
     crawler = Crawler(world)
-    selection = ExpertSelection(k=k, reselect=8)
-    panel = ExpertPanel(7, learn.Machine(n_train=6, c=5.0), selection, word_scale=2.0)
+    selection = ExpertSelection(k=k, method=method, reselect=8)
+    panel = ExpertPanel(7, learn.Machine(n_train=6, c=5.0), selection, word_scale=2.0, l=window, sigma=sigma)
     seen = Seen(7, world.words)
     for t in range(31):
         visits = (crawler.visit(np.flatnonzero(chance.random(7) < share)) if t else crawler.first).visits
@@ -278,10 +283,6 @@ def test_probabilities_are_platts_over_what_was_decided_and_then_seen(monkeypatc
 # -- the policies --------------------------------------------------------------------------------------------------------------
 
 
-def with_settings(name: str, settings: dict[str, Any]) -> Policy:
-    return named(name, **settings)
-
-
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_that_learn_at_once_keep_the_contract(
@@ -346,7 +347,12 @@ def chosen(world: Any, policy: Policy) -> Any:
         ({"pick": "dice"}, "'dice'.*coin and gain"),
         ({"retrain": 0}, "number of cycles"),
         ({"k": 0}, "single-expert"),
-        ({"experts": "graph"}, "content.*dtw.*random|dtw.*content.*random"),
+        ({"experts": "friends"}, "'friends'.*cross-correlation.*graph.*random"),
+        ({"vote": "loudness"}, "'loudness'.*similarity or accuracy"),
+        ({"target": "luck"}, "'luck'.*change and new-links"),
+        ({"window": 0}, "number of cycles"),
+        ({"ahead": 0}, "number of cycles"),
+        ({"n_train": 4, "window": 3, "ahead": 2}, "window=3 and ahead=2 it must be 5 or more"),
         ({"reselect": 0}, "number of cycles"),
         ({"c": 0.0}, "above 0"),
     ],
@@ -360,8 +366,12 @@ def test_settings_are_the_papers() -> None:
     assert RelatedExperts.default_settings() == {
         "n_train": 50,
         "k": 20,
-        "experts": "content",
+        "experts": "cross-correlation",
+        "vote": "similarity",
         "pick": "coin",
+        "target": "change",
+        "window": 1,
+        "ahead": 1,
         "retrain": 1,
         "reselect": 50,
         "c": 1.0,

@@ -37,6 +37,19 @@ class LinkLists:
     def __getitem__(self, i: int) -> Ints32:
         return self.links[self.start[i] : self.start[i + 1]]
 
+    def led_to(self, page_of: Ints32, n_pages: int) -> LinkLists:
+        """The lists with the number of the page behind each link (`page_of`); without links to others than the first `n_pages`.
+
+        >>> LinkLists(np.array([0, 2, 3]), np.array([0, 1, 2], np.int32)).led_to(np.array([5, -1, 0], np.int32), 6).links
+        array([5, 0], dtype=int32)
+        """
+        page = page_of[self.links]
+        is_known = (page >= 0) & (page < n_pages)
+        start = np.append(0, np.cumsum(is_known))[self.start]
+        of_list = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        links = page[is_known]
+        return LinkLists(start, links[np.lexsort((links, of_list))])
+
 
 def places_of(ids: Ints, wanted: Ints) -> Ints:
     """The place of each wanted id among some ids, in any order and none twice; -1 where it is not among them.

@@ -5,6 +5,7 @@ References: Radinsky and Bennett (2013), "Predicting content change on the web",
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +16,8 @@ from recrawl.core.growing import grown
 from recrawl.core.times import US_PER_DAY, microseconds
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.policies.choice import Choice
+from recrawl.policies.choice import Choice, PageName, by_number
+from recrawl.policies.explanation import Explanation
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from recrawl.policies.expert_panel import ExpertPanel, ExpertSelection
 
 PICKS = ("coin", "gain")
+TARGETS = (
+    "change",
+    "new-links",
+)  #: what is predicted of a page: that it has changed, or that it shows links it did not show
 
 
 def throws(probability: Floats, uniform: Floats) -> Floats:
@@ -45,7 +51,7 @@ class ChangeFrequency(Policy):
     ``coin`` (the paper's way): throw each page's biased coin, again and again until the budget is used up. ``gain``: by what a
     visit is expected to add to freshness, which is the probability that the copy is out of date, 1 - (1 - p)^w after w cycles,
     times that of no other change before the next cycle (by `ChangeRates`); those that waited longest first among equals. Pages
-    never visited come before all others.
+    never visited come before all others. `target` is what counts: ``change``, or ``new-links`` that the last copy did not have.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> restless, quiet = [{i} for i in range(7)], [{100}] * 7
@@ -59,10 +65,11 @@ class ChangeFrequency(Policy):
     name: ClassVar[str] = "change-frequency"
     paper: ClassVar[str | None] = "1D"
 
-    def __init__(self, n_train: int = 50, pick: str = "coin", seed: int = 0) -> None:
+    def __init__(self, n_train: int = 50, pick: str = "coin", target: str = "change", seed: int = 0) -> None:
         _require(n_train >= 2, f"n_train is {n_train}: it takes two cycles to learn anything")
         _require(pick in PICKS, f"pick is {pick!r}: there are {' and '.join(PICKS)}")
-        self.n_train, self.pick, self.seed = n_train, pick, seed
+        _require(target in TARGETS, f"target is {target!r}: there are {' and '.join(TARGETS)}")
+        self.n_train, self.pick, self.target, self.seed = n_train, pick, target, seed
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
@@ -118,6 +125,10 @@ class ChangeFrequency(Policy):
 
     def observe(self, visits: Visits) -> None:
         """Remember what had changed."""
+        self._learn(visits if self.target == "change" else _by_links(visits))
+
+    def _learn(self, visits: Visits) -> None:
+        """Learn from visits whose changes are those that count."""
         self.last_ = microseconds(visits.ended_at)
         self.began_ = self.began_ if self.n_cycles_ else self.last_
         self.n_cycles_ += 1
@@ -139,7 +150,8 @@ class SingleExpert(ChangeFrequency):
     the word distribution beside the other features. Decisions become probabilities by Platt's method over all pages. Until
     `n_train` cycles and twenty decisions of either outcome were seen, and where words are not known, it goes by how often a page
     changed. A change at a visit may be from any cycle since the visit before, so pages seldom visited look busier than they are.
-    `pick` and `seed` as in `ChangeFrequency`.
+    Features look back over `window` cycles (the paper's l), and predict `ahead` cycles ahead (its σ). `pick`, `target` and `seed`
+    as in `ChangeFrequency`.
 
     >>> SingleExpert(n_train=20, pick="gain")
     SingleExpert(n_train=20, pick='gain')
@@ -155,12 +167,22 @@ class SingleExpert(ChangeFrequency):
         self,
         n_train: int = 50,
         pick: str = "coin",
+        target: str = "change",
+        window: int = 1,
+        ahead: int = 1,
         retrain: int = 1,
         c: float = 1.0,
         word_scale: float = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_train, pick, seed)
+        super().__init__(n_train, pick, target, seed)
+        _require(window >= 1, f"window is {window}: it is a number of cycles")
+        _require(ahead >= 1, f"ahead is {ahead}: it is a number of cycles, 1 for the next one")
+        least = max(window + ahead, ahead + 1)
+        _require(
+            n_train >= least, f"n_train is {n_train}: with window={window} and ahead={ahead} it must be {least} or more"
+        )
+        self.window, self.ahead = window, ahead
         _require(retrain >= 1, f"retrain is {retrain}: it is a number of cycles, 1 for every cycle")
         _require(c > 0, f"c is {c}: a penalty is above 0")
         self.retrain, self.c, self.word_scale = retrain, c, word_scale
@@ -177,6 +199,8 @@ class SingleExpert(ChangeFrequency):
             self._selection(),
             word_scale=self.word_scale,
             retrain=self.retrain,
+            l=self.window,
+            sigma=self.ahead,
         )
 
     def extend(self, pages: Pages, n_before: int) -> None:
@@ -202,9 +226,9 @@ class SingleExpert(ChangeFrequency):
     def _basis(self) -> str:
         return "(by its own words and changes)"
 
-    def observe(self, visits: Visits) -> None:
+    def _learn(self, visits: Visits) -> None:
         """Remember what had changed, and what was read."""
-        super().observe(visits)
+        super()._learn(visits)
         if visits.memo is not None and len(self.panel_.texts):  # they were chosen by what the panel had decided
             self.panel_ = self.panel_.decided()
         self.panel_.observe(visits)
@@ -213,15 +237,21 @@ class SingleExpert(ChangeFrequency):
 class RelatedExperts(SingleExpert):
     """Visit the pages that have probably changed, by the words and changes of related pages and their own.
 
-    Good where pages about the same events change together. Each page has `k` experts, chosen by `experts` (``content``,
-    ``cross-correlation``, ``dtw`` or ``random``) when they are first trained and again every `reselect` cycles, by what was seen in
-    the last `n_train` cycles. Each expert learns, from what it shows itself and from how it relates to the page, when the page
-    changes; their weighted votes decide. All else is as in `SingleExpert`.
+    Good where pages about the same events change together. Each page has `k` experts, chosen by `experts` when `n_train` cycles
+    were seen and again every `reselect` cycles. ``cross-correlation``: pages whose words come and go together with its own, one
+    page after the other; kept up to date with every cycle, so no old text is read again. ``dtw``: the same with time stretched,
+    over the last `n_train` cycles. ``content``: pages with similar words. ``graph``: pages one link away. ``random``: any, to
+    compare with.
+
+    Each expert learns, from what it shows itself and from how it relates to the page, when the page changes; their votes decide.
+    `vote` is what a vote counts by: ``similarity``, as in the paper, or ``accuracy``, how often the expert was right so far, which
+    pays where few of the experts know. An expert that disappears (it is gone, or failed three times in a row) has no vote until
+    it is back. All else is as in `SingleExpert`.
 
     >>> RelatedExperts(k=5, experts="dtw")
     RelatedExperts(experts='dtw', k=5)
 
-    References: 3D of Radinsky and Bennett (2013), sections 5.3 and 8.3.
+    References: 3D of Radinsky and Bennett (2013), sections 5.3, 6, 8.3 and 9.2.
     """
 
     name: ClassVar[str] = "related-experts"
@@ -231,39 +261,75 @@ class RelatedExperts(SingleExpert):
         self,
         n_train: int = 50,
         k: int = 20,
-        experts: str = "content",
+        experts: str = "cross-correlation",
+        vote: str = "similarity",
         pick: str = "coin",
+        target: str = "change",
+        window: int = 1,
+        ahead: int = 1,
         retrain: int = 1,
         reselect: int = 50,
         c: float = 1.0,
         word_scale: float = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_train, pick, retrain=retrain, c=c, word_scale=word_scale, seed=seed)
+        super().__init__(
+            n_train,
+            pick,
+            target,
+            window,
+            ahead,
+            retrain=retrain,
+            c=c,
+            word_scale=word_scale,
+            seed=seed,
+        )
         _require(k >= 1, f"k is {k}: a page needs an expert; without any it is single-expert")
         methods = selection_methods()
         _require(experts in methods, f"experts is {experts!r}: they can be chosen by {', '.join(methods)}")
+        votes = vote_kinds()
+        _require(vote in votes, f"vote is {vote!r}: votes can count by {' or '.join(votes)}")
         _require(reselect >= 1, f"reselect is {reselect}: it is a number of cycles")
-        self.k, self.experts, self.reselect = k, experts, reselect
+        self.k, self.experts, self.vote, self.reselect = k, experts, vote, reselect
+        self.needs = frozenset({Need.WORDS, Need.GRAPH} if experts == "graph" else {Need.WORDS})
 
     def _selection(self) -> ExpertSelection:
         from recrawl.policies.expert_panel import ExpertSelection
 
-        return ExpertSelection(k=self.k, method=self.experts, reselect=self.reselect, seed=self.seed)
+        return ExpertSelection(k=self.k, method=self.experts, reselect=self.reselect, vote=self.vote, seed=self.seed)
 
     def _basis(self) -> str:
         return f"(by its own words and changes and those of up to {self.k} related pages)"
 
+    def explain(
+        self, pages: Pages, page: int, now: datetime, budget: Budget | None = None, name: PageName = by_number
+    ) -> Explanation:
+        """What the policy thinks of one page, and who its experts are."""
+        thought = super().explain(pages, page, now, budget, name)
+        return replace(thought, experts=self.panel_.decided().named_experts(page))
+
 
 def selection_methods() -> tuple[str, ...]:
-    """How experts can be chosen: not by the link graph, since a policy knows which links are new, but not where they lead.
+    """How experts can be chosen.
 
-    >>> "content" in selection_methods(), "graph" in selection_methods()
-    (True, False)
+    >>> selection_methods()[0]
+    'cross-correlation'
     """
-    from recrawl.models.experts.selection import METHODS
+    from recrawl.models.experts.selection import PAPER_METHODS
 
-    return tuple(method for method in METHODS if method != "graph")
+    return PAPER_METHODS
+
+
+def vote_kinds() -> tuple[str, ...]:
+    """What the votes of experts can count by."""
+    from recrawl.models.experts.votes import VOTES
+
+    return VOTES
+
+
+def _by_links(visits: Visits) -> Visits:
+    """The visits with new links as the change that counts."""
+    return replace(visits, changed=np.clip(visits.n_new_since, -1, 1).astype(np.int8))
 
 
 class Outcomes:

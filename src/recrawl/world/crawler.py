@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists, places_of
 from recrawl.core.hashtable import EMPTY, HashSet, slot
 from recrawl.core.times import US_PER_HOUR, moment
 from recrawl.world.kernels import learn_links, lists_of, unknown_links
@@ -43,6 +43,7 @@ class Crawler:
     ) -> None:
         self.world, self.between = world, between or world.between
         self.with_updates = Need.UPDATES in needs
+        self._page_of = places_of(world.page, world.link).astype(np.int32) if Need.GRAPH in needs else None
         self.cycle = -1
         self._url_groups = folders_and_namesakes(world.url)
         self.pages = Pages.unseen(world.site[:0], world.host[:0])
@@ -138,6 +139,7 @@ class Crawler:
             n_found=len(discovered),
             text=None if world.text is None else np.where(is_seen, text, -1).astype(np.int32),
             words=world.words,
+            leads_to=None if self._page_of is None else shown.led_to(self._page_of, len(self.pages)),
             memo=memo,
         )
         self.pages.note(visits)

@@ -27,6 +27,7 @@ class Need(Enum):
     UPDATES = "updates"  # `Visits.updated`: whether a link was never before on the page
     SIGNALS = "signals"  # `Pages.signals`: changes that sitemaps and feeds name; only where a plan is made
     WORDS = "words"  # `Visits.text` and `Visits.words`: what pages say
+    GRAPH = "graph"  # `Visits.leads_to`: which pages link to which
     FUTURE = "future"  # `Pages.future`: only in a replay, for upper bounds that no real crawler could reach
 
 
@@ -160,6 +161,7 @@ class Visits:
     n_found: int  # the same, every link once
     text: Ints32 | None = None  # what each page said: a row of `words`; -1: not known. None: no policy needs it
     words: sparse.csr_matrix | None = None  # counts [text, word]; the numbers of texts and words never change
+    leads_to: LinkLists | None = None  # the links to pages that are known, by their numbers. None: no policy needs it
     #: The `memo` of the choice that these visits were made for; None: this policy did not choose them.
     memo: Mapping[str, float] | None = None
 

@@ -125,6 +125,7 @@ class Stream:
             n_found=n_found,
             text=None if segment.text is None else segment.text[visit],
             words=segment.words,
+            leads_to=None if segment.page_of is None else shown.led_to(segment.page_of, len(pages)),
         )
         pages.note(visits)
         gained = visits.n_new_since > 0
@@ -166,6 +167,7 @@ class Segment:
     n_links_before: int
     text: Ints32 | None = None  # row of `words`; -1: not known
     words: sparse.csr_matrix | None = None
+    page_of: Ints32 | None = None  # the page behind each numbered link; -1: it is none
     roots: Roots = DOMAINS
     sites: Sites | None = None  # of all pages of the stream
     groups: tuple[Ints, ...] = ()
@@ -243,6 +245,9 @@ def next_segment(
         n_links_before=len(stream.link),
         roots=roots,
     )
+    if Need.GRAPH in needs:
+        pages, links = np.concatenate([stream.page, new_page]), np.concatenate([stream.link, new_link])
+        segment.page_of = places_of(pages, links).astype(np.int32)
     if Need.WORDS in needs:
         segment.text, segment.words = _texts(stream, history, timeline, fresh)
     return segment

@@ -126,9 +126,7 @@ class ExpertExamples:
         """Features 6 and 7 of section 4.2.2 [time, 3l]: how similar the pages and their changes are."""
         a, b = self.past(page), self.past(expert)
         texts = self.text[page], self.text[expert]
-        features: Floats = compiled_relation(
-            *self.words, *texts, a.of, a.inner, b.of, b.inner, self.l, self.scratch
-        )
+        features: Floats = compiled_relation(*self.words, *texts, a.of, a.inner, b.of, b.inner, self.l, self.scratch)
         return features
 
     def columns(self, page: int, expert: int) -> Floats:
@@ -152,7 +150,8 @@ class ExpertExamples:
 
 def _units(counts: sparse.csr_matrix) -> Floats:
     total = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
-    return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    units: Floats = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    return units
 
 
 def _bytes_of(past: PagePast) -> int:

@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from recrawl.core.arrays import Floats, Ints32
+from recrawl.core.arrays import Flags, Floats, Ints32
 from recrawl.insight.series.correlation import delays
 from recrawl.models.experts.series import Words, read_words
 from recrawl.world.contents import Contents
@@ -43,7 +43,7 @@ class OnlineCorrelation:
         delays(1, first_delay, max_delay)
         self.first_delay, self.max_delay = first_delay, max_delay
         self.n_rounds = 0
-        self._x, self._y = np.asarray(x, np.int64), np.asarray(y, np.int64)
+        self._x, self._y = np.asarray(x, np.int32), np.asarray(y, np.int32)
         if len(self._x) != len(self._y):
             raise ValueError(f"{len(self._x)} series x, but {len(self._y)} series y; there must be one for each")
         self._first = np.zeros(n_series)
@@ -85,14 +85,24 @@ class OnlineSimilarity:
     """Temporal content similarity by cross-correlation for given pairs of pages, fed with what they show, round by round.
 
     The words and weights are those of one moment, for example of the window in which the experts were chosen. Fed with the rounds
-    of that window, it equals `cross_correlation` with the same `max_delay`.
+    of that window, it equals `cross_correlation` with the same `max_delay`. `followed` says for the words of every pair's page, one
+    pair after the other, whether they count; by default all do.
     """
 
     def __init__(
-        self, words: Words, page: ArrayLike, expert: ArrayLike, max_delay: int = MAX_DELAY, first_delay: int = 1
+        self,
+        words: Words,
+        page: ArrayLike,
+        expert: ArrayLike,
+        max_delay: int = MAX_DELAY,
+        first_delay: int = 1,
+        followed: Flags | None = None,
     ) -> None:
         page, expert = np.asarray(page, np.int64), np.asarray(expert, np.int64)
-        row, self._pair = words.rows_of(page)
+        row, pair = words.rows_of(page)
+        if followed is not None:
+            row, pair = row[followed], pair[followed]
+        self._pair = pair.astype(np.int32)
         self._weight, self._n_pairs = words.weight[row], len(page)
         n, word = len(row), words.word[row]
         n_words = int(word.max(initial=0)) + 1
@@ -103,17 +113,17 @@ class OnlineSimilarity:
         self._page, self._start = np.unique(keys // n_words, return_index=True)
         self._start = np.append(self._start, len(keys))
         self._word = keys % n_words
-        self._correlation = OnlineCorrelation(len(keys), number[:n], number[n:], max_delay, first_delay)
+        self.correlation = OnlineCorrelation(len(keys), number[:n], number[n:], max_delay, first_delay)
 
     def add(self, counts: sparse.csr_matrix, text: Ints32) -> None:
         """What the pages show in the next round: for each page a row of `counts` (texts × terms), -1 if it is not known."""
         factor = np.ones(counts.shape[1])  # a correlation is the same with and without idf
         values = read_words(counts, text.reshape(-1, 1), self._page, self._start, self._word, factor)
-        self._correlation.add(values[:, 0])
+        self.correlation.add(values[:, 0])
 
     def value(self) -> Floats:
         """The similarity of every pair over the rounds so far."""
-        return np.bincount(self._pair, self._weight * self._correlation.value(), self._n_pairs).astype(np.float64)
+        return np.bincount(self._pair, self._weight * self.correlation.value(), self._n_pairs).astype(np.float64)
 
 
 def online_correlation(

@@ -85,10 +85,16 @@ def choose(
     else:
         neighbour, weight = most_similar(page, expert, cross_correlation(series, page, expert), k, n_pages)
         own = cross_correlation(series, itself, itself)
-    # A page that moves the other way would vote against what it sees. Where no expert is left, the page itself decides.
+    return that_vote(neighbour, weight, own)
+
+
+def that_vote(neighbour: Ints32, weight: Floats, own: Floats) -> Experts:
+    """Those with a weight above 0: a page that moves the other way would vote against what it sees.
+
+    Where no expert is left, the page itself decides.
+    """
     neighbour, weight = np.where(weight > 0, neighbour, -1).astype(np.int32), np.maximum(weight, 0.0)
-    own = np.where((own <= 0) & ~weight.any(axis=1), 1.0, np.maximum(own, 0.0))
-    return Experts(neighbour, weight, own)
+    return Experts(neighbour, weight, np.where((own <= 0) & ~weight.any(axis=1), 1.0, np.maximum(own, 0.0)))
 
 
 def _random(n_pages: int, k: int, seed: int) -> Experts:

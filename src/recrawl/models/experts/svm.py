@@ -95,7 +95,9 @@ def decisions(
     _check_positive(c, "c")
     _check_positive(tolerance, "tolerance")
     _check_finite(kernel, label >= 0)
-    result: Floats = compiled_decisions(kernel, label, n_train, sigma, float(c), tolerance, max_iterations, 0, len(label))
+    result: Floats = compiled_decisions(
+        kernel, label, n_train, sigma, float(c), tolerance, max_iterations, 0, len(label)
+    )
     return result
 
 

@@ -1,8 +1,8 @@
 """Votes that know who was right: experts whose past opinions came true count more, without a look at the future.
 
-In the paper's vote an expert counts as much as it resembles the page, right or wrong: one that knows is drowned by twenty that do not.
-Here the weights are those of an exponentially weighted forecaster. They begin with the paper's, and every opinion that turned out
-wrong makes its expert count less. How fast follows from the losses themselves (AdaHedge), so there is nothing to tune.
+In the paper's vote an expert counts as much as it resembles the page, right or wrong: one that knows is drowned by twenty that do
+not. Here the weights are those of an exponentially weighted forecaster. They begin with the paper's, and every opinion that turned
+out wrong makes its expert count less. How fast follows from the losses themselves (AdaHedge), so there is nothing to tune.
 
 References: de Rooij, van Erven, Grünwald and Koolen (2014), "Follow the leader if you can, hedge if you must", Fig. 1; Freund,
 Schapire, Singer and Warmuth (1997), "Using and combining predictors that specialize", for experts without an opinion.
@@ -15,7 +15,10 @@ from numba import njit
 
 from recrawl.core.arrays import Floats, Ints8
 
-VOTES = ("similarity", "accuracy")  #: what the vote of an expert counts by: the paper's weight, or how often it was right
+VOTES = (
+    "similarity",
+    "accuracy",
+)  #: what the vote of an expert counts by: the paper's weight, or how often it was right
 
 
 def vote_by_accuracy(opinions: Floats, weight: Floats, label: Ints8, sigma: int) -> Floats:

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from recrawl.core.arrays import Ints, Ints8
+from recrawl.core.arrays import Ints, Ints8, Ints32
 from recrawl.core.words import count
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
@@ -98,15 +98,13 @@ def _last_rounds(contents: Contents, changed: Ints8, settings: ExpertSettings) -
         return contents, changed
     start = max(0, contents.shape[1] - (settings.n_train + settings.sigma + settings.last - 1))
     cut = contents.window(start, contents.shape[1])
-    texts, number = np.unique(cut.text, return_inverse=True)
+    texts, place = np.unique(cut.text, return_inverse=True)
     kept = texts[texts >= 0]
-    number = number.reshape(cut.text.shape).astype(np.int32) - np.int32(len(texts) - len(kept))
+    number: Ints32 = (place.reshape(cut.text.shape) - (len(texts) - len(kept))).astype(np.int32)
     return replace(cut, text=number, counts=contents.counts[kept], terms=None), changed[:, start:]
 
 
-def _disappearing(
-    contents: Contents, times: list[ExpertsFrom], pages: Ints, settings: ExpertSettings
-) -> Iterator[str]:
+def _disappearing(contents: Contents, times: list[ExpertsFrom], pages: Ints, settings: ExpertSettings) -> Iterator[str]:
     """A sentence on experts that are not seen any more at some time; they do not vote then."""
     everyone = np.unique([expert for _, chosen in times for page in pages for expert in chosen.of(int(page))[0]])
     if not len(everyone):
@@ -127,8 +125,8 @@ def _lengths(contents: Contents, settings: ExpertSettings) -> tuple[int, ...]:
     if most < settings.n_train:
         raise NotEnoughData(
             f"the history has {n_rounds} rounds of {settings.every}; to learn from {settings.n_train} of them and predict "
-            f"{settings.last or 'ten or more'}, {settings.n_train + settings.sigma + n_more} are needed. Use a smaller --train or a "
-            "shorter --every"
+            f"{settings.last or 'ten or more'}, {settings.n_train + settings.sigma + n_more} are needed. Use a smaller --train or "
+            "a shorter --every"
         )
     return tuple(n for n in settings.n_trains if n <= most) or (settings.n_train,)
 

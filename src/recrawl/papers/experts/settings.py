@@ -10,7 +10,10 @@ from recrawl.models.experts.selection import PAPER_METHODS
 
 Row: TypeAlias = dict[str, Any]
 PARTS = ("settings", "combining", "selection", "history", "number")
-FRESHNESS, EXPERTS = "freshness", "experts"  #: parts that run only if they are asked for: Fig. 8, and who the experts are
+FRESHNESS, EXPERTS = (
+    "freshness",
+    "experts",
+)  #: parts that run only if they are asked for: Fig. 8, and who the experts are
 ALL_PARTS = (*PARTS, FRESHNESS, EXPERTS)
 COIN, THRESHOLD, MAJORITY = "change-frequency, coin", "change-frequency, threshold", "majority class"
 SINGLE, RELATED, BY_ACCURACY = "single-expert", "related-experts", "related-experts, by accuracy"
@@ -41,7 +44,13 @@ class ExpertSettings:
     n_models: int = 10  # of bagging and boosting
     min_share: float = 0.5  # pages known in fewer rounds are left out
     last: int | None = None  # predict the last rounds only; None: all that the training leaves
-    observed: tuple[int, ...] = (0, 20, 50, 80, 100)  # of Fig. 8: rounds in which every page is seen before crawling begins
+    observed: tuple[int, ...] = (
+        0,
+        20,
+        50,
+        80,
+        100,
+    )  # of Fig. 8: rounds in which every page is seen before crawling begins
     share: float = 0.1  # of Fig. 8: pages fetched per round
     memory: int = MEMORY  # bytes of inner products that are kept
     most_pages: int | None = None  # size of the random sample of pages to predict; None: all
