@@ -124,14 +124,15 @@ def evaluated_day(share: Fraction) -> Iterator[Row]:
     settings = replace(SETTINGS, last=1)
     evaluate_contents(small, its_changes, settings)  # compiles
     contents, changed = changing(round(PAPERS_PAGES * share), ROUNDS)
-    texts, steps = peak_gigabytes(), [("", time.perf_counter())]
+    texts, busy, steps = peak_gigabytes(), time.process_time(), [("", time.perf_counter())]
     found = evaluate_contents(
         contents, changed, settings, on_step=lambda what: steps.append((what, time.perf_counter()))
     )
     steps.append(("", time.perf_counter()))
     seconds = {what: later - at for (what, at), (_, later) in pairwise(steps[1:])}
+    busy = time.process_time() - busy
     n_fits = found.n_predicted * (2 * EXPERTS + 1)
-    note = ", ".join(f"{what} {value:,.0f} s" for what, value in seconds.items())
+    note = f"{busy:,.0f} s of processor time; " + ", ".join(f"{what} {value:,.0f} s" for what, value in seconds.items())
     minutes = (steps[-1][1] - steps[0][1]) / 60
     what = f"experts, one day of the evaluation: {found.n_predicted:,} pages, {n_fits:,} fits"
     yield Row(what, minutes, "min", f"< {LIMIT}", minutes < LIMIT, note)

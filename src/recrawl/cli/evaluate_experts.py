@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
 
 PANEL = "Options of --method experts"
-PARTS = "settings, combining, selection, history, number"
+PARTS = "settings, combining, selection, history, number; and, if asked for, freshness and experts"
 CHOICES = "cross-correlation, dtw, content, graph, random or online-correlation"
 
 
@@ -33,6 +33,31 @@ ChangeOption = Annotated[
         "What counts as a change: significant, digest or shingles, also with a threshold: significant:0.01.",
         metavar="KIND",
     ),
+]
+PredictOption = Annotated[
+    str,
+    _option(
+        "--predict",
+        "What is predicted: change (as --change says), new-links, or relevance: that a page becomes relevant, also with a "
+        "threshold: relevance:0.8.",
+        metavar="TARGET",
+    ),
+]
+LastRoundsOption = Annotated[
+    int | None,
+    _option("--last-rounds", "Predict only the last rounds, this number. Default: all.", metavar="N", min=1),
+]
+ObservedOption = Annotated[
+    str,
+    _option(
+        "--observed-rounds",
+        "Part freshness: numbers of rounds in which every page is seen before crawling begins, separated by commas.",
+        metavar="NUMBERS",
+    ),
+]
+FetchedOption = Annotated[
+    float,
+    _option("--fetched", "Part freshness: share of the pages to fetch per round.", metavar="SHARE", min=0.0, max=1.0),
 ]
 TrainOption = Annotated[
     int, _option("--train", "Number of rounds that each prediction is learnt from.", metavar="N", min=2)
@@ -116,6 +141,7 @@ class ExpertOptions:
     """The options of this method."""
 
     change: ChangeOption = "significant"
+    predict: PredictOption = "change"
     train: TrainOption = 50
     trains: TrainsOption = "30,50,70,90,120"
     experts: ExpertsOption = 20
@@ -130,17 +156,21 @@ class ExpertOptions:
     expert_learner: ExpertLearnerOption = "svm"
     models: ModelsOption = 10
     pages: PagesOption = None
+    last_rounds: LastRoundsOption = None
+    observed_rounds: ObservedOption = "0,20,50,80,100"
+    fetched: FetchedOption = 0.1
 
     def settings(self, every: str, parts: str | None, min_share: float, seed: int) -> ExpertSettings:
         """The settings of the evaluation."""
         from recrawl.models.experts.selection import METHODS
-        from recrawl.papers.experts.settings import PARTS as KNOWN
-        from recrawl.papers.experts.settings import ExpertSettings
+        from recrawl.papers.experts.settings import ALL_PARTS, ExpertSettings
+        from recrawl.papers.experts.settings import PARTS as USUAL
 
         return ExpertSettings(
             every=every,
             notion=checked_change(self.change),
-            parts=chosen("--parts", parts, KNOWN) if parts is not None else KNOWN,
+            target=checked_target(self.predict),
+            parts=chosen("--parts", parts, ALL_PARTS) if parts is not None else USUAL,
             n_train=self.train,
             n_trains=checked_lengths(self.train, self.trains, self.ahead_rounds),
             k=self.experts,
@@ -156,6 +186,9 @@ class ExpertOptions:
             n_models=self.models,
             min_share=min_share,
             most_pages=self.pages,
+            last=self.last_rounds,
+            observed=parse_counts("--observed-rounds", self.observed_rounds, 0),
+            share=self.fetched,
             seed=seed,
         )
 
@@ -201,6 +234,18 @@ def checked_change(text: str) -> str:
         notion_from(text)
     except RecrawlError as error:
         raise typer.BadParameter(f"--change: {error}") from None
+    return text
+
+
+def checked_target(text: str) -> str:
+    """Check what is to be predicted; anything else is wrong usage."""
+    from recrawl.errors import RecrawlError
+    from recrawl.papers.experts.targets import parsed_target
+
+    try:
+        parsed_target(text)
+    except RecrawlError as error:
+        raise typer.BadParameter(f"--predict: {error}") from None
     return text
 
 

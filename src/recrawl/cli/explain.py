@@ -66,6 +66,14 @@ _FACTORS = {
 }
 
 
+def _expert(expert: dict[str, Any]) -> str:
+    """An expert of the page in words."""
+    if expert["is_lost"]:
+        return f"expert: {expert['url']} (it disappeared, and has no vote)"
+    right = "" if expert["right"] is None else f", right in {expert['right']:.0%} of the cycles"
+    return f"expert: {expert['url']} ({expert['weight']:.0%} of the votes{right})"
+
+
 def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> None:
     from recrawl.cli.screen import Screen
     from recrawl.core.words import count, number
@@ -100,5 +108,7 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
     screen.line(f"last visit {last}, last new link {gained} (UTC)")
     for other, share in it.overlaps:
         screen.line(f"{share:.0%} of its new links also on {other}", indent="  ")
+    for expert in it.experts:
+        screen.line(_expert(expert), indent="  ")
     for page in related:
         screen.line(f"related: {page['url']}", indent="  ")

@@ -20,7 +20,9 @@ from recrawl.cli.common import (
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
+    from recrawl.history import History
     from recrawl.history.page_timeline import PageTimeline, PageVisit
+    from recrawl.models.experts.naming import NamedExpert
 
 
 #: Heading → the cell of a visit; the first few for a narrow terminal.
@@ -51,17 +53,51 @@ def show(
     as_of: AsOfOption = None,
     last: Annotated[int, typer.Option("--last", min=1, help="Maximum number of visits to show, the newest.")] = 40,
     links: Annotated[bool, typer.Option("--links", help="Also list the new links of each visit.")] = False,
+    experts: Annotated[
+        int,
+        typer.Option(
+            "--experts",
+            min=0,
+            metavar="N",
+            help="Also name this number of pages whose words come and go together with this page's: its experts.",
+        ),
+    ] = 0,
     json: JsonOption = False,
 ) -> None:
     """Show the visits to one page: what was new each time, what was removed, whether the text changed."""
     from recrawl.history.page_timeline import page_timeline
 
     with working("looking through the history"):
-        story = page_timeline(open_history(history, as_of), url, with_links=links)
+        opened = open_history(history, as_of)
+        story = page_timeline(opened, url, with_links=links)
+        named = _experts(opened, story.url, experts) if experts else []
     if json:
-        print_json(asdict(story))
-    else:
-        _print(story, last)
+        print_json(asdict(story) | ({"experts": [asdict(each) for each in named]} if experts else {}))
+        return
+    _print(story, last)
+    if experts:
+        _print_experts(named)
+
+
+def _experts(history: History, url: str, k: int) -> list[NamedExpert]:
+    from recrawl.errors import NotEnoughData
+    from recrawl.models.experts.naming import experts_of_page
+
+    try:
+        return experts_of_page(history, url, k)
+    except NotEnoughData:  # no page has words
+        return []
+
+
+def _print_experts(experts: list[NamedExpert]) -> None:
+    from recrawl.cli.screen import Screen
+
+    screen = Screen()
+    if not experts:
+        screen.line("no experts: no page is known whose words come and go together with this page's")
+        return
+    rows = [[each.url, f"{each.weight:.2f}", f"{each.last_seen_at:%Y-%m-%d}"] for each in experts]
+    screen.columns(["expert", "weight", "last seen"], rows)
 
 
 def _print(story: PageTimeline, last: int) -> None:

@@ -55,6 +55,9 @@ class PlanExplanation:
     weighed: dict[str, float]  # numbers that its score was multiplied with, as far as the policy has any
     overlaps: list[tuple[str, float]]  # pages of its site that showed the same new links, and how far
     passed_over_for: str | None  # the picked page that it overlaps with
+    experts: list[
+        dict[str, Any]
+    ]  # pages that it is judged by, where the policy asks other pages: url, weight, right, is_lost
 
     def __repr__(self) -> str:
         place = f"rank {self.rank:,} of {self.n_known:,}" if self.rank else f"no rank among {self.n_known:,}"
@@ -99,6 +102,15 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
         weighed=dict(thought.factors),
         overlaps=[(situation.url[other].as_py(), share) for other, share in thought.overlaps if share > 0],
         passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,
+        experts=[
+            {
+                "url": situation.url[each.page].as_py(),
+                "weight": each.weight,
+                "right": each.right,
+                "is_lost": each.is_lost,
+            }
+            for each in thought.experts
+        ],
     )
 
 

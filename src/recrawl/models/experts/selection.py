@@ -52,8 +52,9 @@ def choose(
     n_words: int = 50,
     band: int | None = 10,
     seed: int = 0,
+    page: int | None = None,
 ) -> Experts:
-    """The `k` experts of every page, by the contents up to their last round.
+    """The `k` experts of every page, by the contents up to their last round; with `page`, it may be that only its own are found.
 
     `links` are those between the pages (`links_between`), for ``graph``. Temporal similarity is measured with the `n_candidates`
     pages that are most similar in their last words, over the `n_words` heaviest words of the page; DTW within a `band` of rounds.
@@ -72,18 +73,18 @@ def choose(
         return _linked(links, k)
     if method == "content":
         return _similar(contents, k)
-    page, expert = candidates(contents, n_rounds, n_candidates)
+    pages, expert = candidates(contents, n_rounds, n_candidates, page)
     series = word_series(contents, 0, n_rounds, n_words)
     itself = np.arange(n_pages)
     if method == "dtw":
-        neighbour, weight = most_similar(page, expert, warped(series, page, expert, band), k, n_pages)
+        neighbour, weight = most_similar(pages, expert, warped(series, pages, expert, band), k, n_pages)
         own = weight.max(axis=1)
     elif method == ONLINE:
-        similarity = online_correlation(contents, series.words, np.append(page, itself), np.append(expert, itself))
-        neighbour, weight = most_similar(page, expert, similarity[: len(page)], k, n_pages)
-        own = similarity[len(page) :]
+        similarity = online_correlation(contents, series.words, np.append(pages, itself), np.append(expert, itself))
+        neighbour, weight = most_similar(pages, expert, similarity[: len(pages)], k, n_pages)
+        own = similarity[len(pages) :]
     else:
-        neighbour, weight = most_similar(page, expert, cross_correlation(series, page, expert), k, n_pages)
+        neighbour, weight = most_similar(pages, expert, cross_correlation(series, pages, expert), k, n_pages)
         own = cross_correlation(series, itself, itself)
     return that_vote(neighbour, weight, own)
 

@@ -126,25 +126,27 @@ def heaviest_words(weights: sparse.csr_matrix, n_words: int = N_WORDS) -> Words:
     return Words(np.searchsorted(row, np.arange(weights.shape[0] + 1)), word, weight / total[row])
 
 
-def candidates(contents: Contents, until: int | None = None, n: int = N_CANDIDATES) -> Pairs:
+def candidates(contents: Contents, until: int | None = None, n: int = N_CANDIDATES, page: int | None = None) -> Pairs:
     """The pairs to compare over time: every page with the `n` others whose last texts are most similar to its own.
 
     A cheap filter: cosine of tf-idf in the last round before `until`. Pages are never their own experts; where others are
-    equally similar, those of a lower number are taken. With `n` or fewer other pages these are all pairs.
+    equally similar, those of a lower number are taken. With `n` or fewer other pages these are all pairs. `page`: only its own.
     """
     if n < 1:
         raise ValueError(f"n is {n}; there must be at least one candidate per page")
     weights = tfidf(contents, until)
     n_pages = weights.shape[0]
     if n_pages - 1 <= n:
-        page, expert = np.nonzero(~np.eye(n_pages, dtype=np.bool_))
-        return page, expert
+        pages, experts = np.nonzero(~np.eye(n_pages, dtype=np.bool_))
+        return (pages, experts) if page is None else (pages[pages == page], experts[pages == page])
     length = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).reshape(-1))
     unit = sparse.diags_array(1 / np.where(length > 0, length, 1)).tocsr() @ weights
     others = unit.T.tocsr()
+    if page is not None:
+        return best_columns((unit[page : page + 1] @ others).toarray(), page, n)
     step = max(1, COSINES // n_pages)
     blocks = [best_columns((unit[at : at + step] @ others).toarray(), at, n) for at in range(0, n_pages, step)]
-    return np.concatenate([page for page, _ in blocks]), np.concatenate([expert for _, expert in blocks])
+    return np.concatenate([pages for pages, _ in blocks]), np.concatenate([expert for _, expert in blocks])
 
 
 def most_similar(

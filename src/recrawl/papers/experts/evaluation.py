@@ -19,10 +19,11 @@ from recrawl.core.words import count
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.models.experts.selection import links_between
+from recrawl.papers.experts.freshness import freshness_rows
 from recrawl.papers.experts.predictions import ExpertsFrom, OnPage, choices, is_present, page_predictions
-from recrawl.papers.experts.rows import rows
-from recrawl.papers.experts.settings import ExpertEvaluation, ExpertSettings
-from recrawl.world import change, notions
+from recrawl.papers.experts.rows import named_experts, rows
+from recrawl.papers.experts.settings import EXPERTS, FRESHNESS, ExpertEvaluation, ExpertSettings
+from recrawl.papers.experts.targets import outcomes
 from recrawl.world.contents import Contents, contents_of
 
 OnStep = Callable[[str], None]
@@ -34,14 +35,16 @@ def evaluate_experts(
     on_step: OnStep = lambda what: None,
     on_page: OnPage = lambda done, of: None,
 ) -> ExpertEvaluation:
-    """The paper's Tables 1 to 3 and Figs. 6 and 7: what is known, ways to combine and to choose experts, n and k."""
+    """The paper's Tables 1 to 3 and Figs. 6 to 8: what is known, ways to combine and to choose experts, n, k, and freshness."""
     on_step("what the pages said")
     contents = contents_of(history, settings.every, settings.min_share)
     on_step("what changed")
-    notion = notions.notion_from(settings.notion)
-    sketches = change.sketches_of(history, contents) if isinstance(notion, notions.Shingles) else None
-    changed = change.changes(contents, notion, sketches)
-    return evaluate_contents(contents, changed, settings, partial(links_between, history), on_step, on_page)
+    changed = outcomes(history, contents, settings.every, settings.target, settings.notion)
+    evaluation = evaluate_contents(contents, changed, settings, partial(links_between, history), on_step, on_page)
+    if FRESHNESS in settings.parts:
+        on_step("crawling")
+        evaluation.rows[FRESHNESS] = list(freshness_rows(history, settings))
+    return evaluation
 
 
 def evaluate_contents(
@@ -65,6 +68,9 @@ def evaluate_contents(
         )
     if "combining" in settings.parts and (len(settings.cs) > 1 or settings.reselect):
         evaluation.notes.append("union, bagging and boosting use the first C and the experts chosen first")
+    predicted_parts = [part for part in settings.parts if part != FRESHNESS]
+    if not predicted_parts:
+        return evaluation
     on_step("choosing experts")
     chosen = choices(contents, settings, links)
     for name, times in chosen.items():
@@ -76,7 +82,9 @@ def evaluate_contents(
     evaluation.notes += _disappearing(contents, chosen[settings.method], pages, settings)
     on_step("predicting")
     predictions = list(page_predictions(contents, changed, pages, chosen, lengths, settings, on_page))
-    evaluation.rows = {part: list(rows(part, predictions, settings, lengths)) for part in settings.parts}
+    for part in predicted_parts:
+        found = named_experts(contents, predictions) if part == EXPERTS else rows(part, predictions, settings, lengths)
+        evaluation.rows[part] = list(found)
     return evaluation
 
 

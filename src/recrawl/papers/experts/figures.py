@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from recrawl.papers.experts.settings import (
     BY_ACCURACY,
     COIN,
+    FRESHNESS,
     MAJORITY,
     RELATED,
     SINGLE,
@@ -19,7 +20,17 @@ from recrawl.papers.experts.settings import (
     Row,
 )
 from recrawl.papers.experts.tables import IN_A_ROW, RANDOM, half_interval
-from recrawl.report.figures import BLUE, GREY, LIGHT_GREY, ORANGE, PALETTE, blank_figure, curve_style, plotly_text
+from recrawl.report.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    LIGHT_GREY,
+    ORANGE,
+    PALETTE,
+    blank_figure,
+    curve_style,
+    plotly_text,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -87,6 +98,22 @@ def number_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
         experts = sorted((row for row in rows if row["method"] == method), key=lambda row: int(row["k"]))
         _add_line(figure, method, ks, experts)
     return figure.update_yaxes(tickformat=".1~%").update_xaxes(tickvals=ks)
+
+
+def freshness_figure(evaluation: ExpertEvaluation, title: str) -> Figure:
+    """Freshness against the rounds that were observed before crawling began (Fig. 8)."""
+    figure = blank_figure(title, "rounds observed before", "freshness")
+    rows = evaluation.rows[FRESHNESS]
+    for i, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
+        own = [row for row in rows if row["method"] == method]
+        figure.add_scatter(
+            x=[row["observed"] for row in own],
+            y=[row["freshness"] for row in own],
+            name=method,
+            hovertemplate="%{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+            **curve_style(i, colour=COLOUR.get(method, GREEN), width=2.5),
+        )
+    return figure.update_xaxes(tickvals=sorted({int(row["observed"]) for row in rows}))
 
 
 def _add_line(figure: Figure, method: str, x: Sequence[int], rows: Sequence[Row]) -> None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from recrawl.core.words import count
 from recrawl.papers.experts import figures, tables
-from recrawl.papers.experts.settings import MAJORITY, RELATED, SINGLE, THRESHOLD, ExpertEvaluation, Row
+from recrawl.papers.experts.settings import (
+    EXPERTS,
+    FRESHNESS,
+    MAJORITY,
+    RELATED,
+    SINGLE,
+    THRESHOLD,
+    ExpertEvaluation,
+    Row,
+)
 from recrawl.papers.experts.tables import RANDOM, scope
 from recrawl.report.page import Section, write_page
 from recrawl.report.parts import ReportPart, page_sections, terminal_tables
@@ -258,5 +267,27 @@ PARTS: tuple[ReportPart[ExpertEvaluation], ...] = (
             figures.number_figure(evaluation, f"Accuracy by number of experts, chosen by {evaluation.settings.method}")
         ],
         tables=lambda evaluation: [tables.number_table(evaluation)],
+    ),
+    ReportPart(
+        title="Freshness by the rounds observed before (Fig. 8)",
+        name=FRESHNESS,
+        text=lambda evaluation: (
+            f"Every page is seen in the first rounds. Then {evaluation.settings.share:.0%} of the pages are fetched per round, "
+            "each picked by a coin that shows heads with the predicted probability of a change, and nothing else is seen. A copy "
+            "is current as long as the page does not differ from it (Fig. 8 of the paper, where 2D and 3D gain by observed days)."
+        ),
+        figures=lambda evaluation: [
+            figures.freshness_figure(evaluation, "Share of current copies by rounds observed before")
+        ],
+        tables=lambda evaluation: [tables.freshness_table(evaluation)],
+    ),
+    ReportPart(
+        title="Who the experts are",
+        name=EXPERTS,
+        text=lambda evaluation: (
+            f"The experts of each page, chosen by {evaluation.settings.method}, the weight of their votes, and how often each of "
+            "them was right on its own."
+        ),
+        tables=lambda evaluation: [tables.experts_table(evaluation)],
     ),
 )

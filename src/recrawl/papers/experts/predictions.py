@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from recrawl.papers.experts.settings import (
     BAGGING,
     BOOSTING,
     BY_ACCURACY,
+    EXPERTS,
     RELATED,
     SINGLE,
     UNION,
@@ -71,6 +72,17 @@ class PagePredictions:
     label: Ints8  # 1: changed; -1: not known, or not yet to be predicted
     decisions: dict[MethodKey, Flags]  # whether a change is expected
     share: dict[int, Floats]  # rounds of training → the frequency of changes in them
+    experts: list[ExpertRecord] = field(
+        default_factory=list
+    )  # those chosen last, the nearest first; for the part "experts" only
+
+
+class ExpertRecord(NamedTuple):
+    """An expert of a page, the weight of its vote, and how often it was right on its own."""
+
+    expert: int
+    weight: float
+    right: float | None  # None: no outcome is known
 
 
 def page_predictions(
@@ -133,7 +145,17 @@ def _predictions(
                 decisions[MethodKey(SINGLE, "", 0, length)] = opinions[0]
                 decisions[key] = learn.vote(opinions, each.first(k))
     shares = {m: learn.change_frequency(label, m, settings.sigma) for m in {n, *lengths}}
-    return PagePredictions(page, label, {key: values > 0 for key, values in decisions.items()}, shares)
+    records = _records(chosen[main][-1][1].of(page, k), opinion, label) if EXPERTS in parts else []
+    return PagePredictions(page, label, {key: values > 0 for key, values in decisions.items()}, shares, records)
+
+
+def _records(chosen: tuple[list[int], Floats], opinion: dict[int, Floats], label: Ints8) -> list[ExpertRecord]:
+    records = []
+    for expert, weight in zip(*chosen, strict=True):
+        judged = (label >= 0) & ~np.isnan(opinion[expert])
+        hits = (opinion[expert][judged] > 0) == (label[judged] == 1)
+        records.append(ExpertRecord(expert, float(weight), float(hits.mean()) if len(hits) else None))
+    return records
 
 
 def _combined(

@@ -23,6 +23,7 @@ from recrawl.papers.experts.settings import (
     ExpertSettings,
     Row,
 )
+from recrawl.world.contents import Contents
 
 
 def rows(
@@ -49,6 +50,19 @@ def rows(
     elif part == "number":
         numbers = (MethodKey(name, main, number, n) for name in (RELATED, BY_ACCURACY) for number in settings.ks)
         yield from _compared(predictions, n, [single, *numbers], single, n - 1)
+
+
+def named_experts(contents: Contents, predictions: list[PagePredictions]) -> Iterator[Row]:
+    """Who the experts of every page are, how much their votes count, and how often each was right on its own."""
+    for each in predictions:
+        for rank, (expert, weight, right) in enumerate(each.experts, 1):
+            yield {
+                "url": contents.url[each.page].as_py(),
+                "rank": rank,
+                "expert": contents.url[expert].as_py(),
+                "weight": weight,
+                "right": right,
+            }
 
 
 def _compared(

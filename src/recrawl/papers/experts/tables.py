@@ -16,6 +16,8 @@ from recrawl.papers.experts.settings import (
     BAGGING,
     BOOSTING,
     COIN,
+    EXPERTS,
+    FRESHNESS,
     MAJORITY,
     RELATED,
     SINGLE,
@@ -27,6 +29,7 @@ from recrawl.papers.experts.settings import (
 from recrawl.report.tables import Cell, Table, with_best
 
 RANDOM = "random"
+NEAREST, MOST_ROWS = 3, 60  #: experts of a page, and rows, that the table of experts shows
 AGAINST_RELATED = "p-value: paired t-test over pages against related experts with the chosen settings"
 #: Accuracies in the paper's Tables 1 and 2, and in its Table 3 by how experts are chosen.
 IN_PAPER = {COIN: 0.5484, SINGLE: 0.6293, UNION: 0.6291, BOOSTING: 0.6344, BAGGING: 0.6358}
@@ -40,13 +43,14 @@ IN_A_ROW = {MAJORITY: "majority", COIN: "coin", THRESHOLD: "threshold", SINGLE: 
 def scope(evaluation: ExpertEvaluation) -> str:
     """What was evaluated."""
     settings = evaluation.settings
+    what = f"a change ({settings.notion})" if settings.target == "change" else settings.target
     sample = ", at random" if evaluation.n_predicted == settings.most_pages else ""
     return (
         f"{count(evaluation.n_pages, 'page')} with known words in {count(evaluation.n_rounds, 'round')} ({settings.every}) from "
         f"{evaluation.first} to {evaluation.last}. Predicted are {evaluation.n_predicted:,} of them{sample}: those that switch "
         f"between change and no change in {settings.alpha:.0%} of the rounds or more. Predictions are made "
-        f"{count(settings.sigma, 'round')} ahead, from {count(settings.n_train, 'round')} of training. What counts as a change: "
-        f"{settings.notion}; {percent(evaluation.change_rate)} of the known rounds of all pages have one, and "
+        f"{count(settings.sigma, 'round')} ahead, from {count(settings.n_train, 'round')} of training. What is predicted: "
+        f"{what}; {percent(evaluation.change_rate)} of the known rounds of all pages have one, and "
         f"{percent(evaluation.predicted_change_rate)} of those of the predicted pages."
     )
 
@@ -114,6 +118,26 @@ def history_table(evaluation: ExpertEvaluation) -> Table:
     header = ("rounds", *scores, "p-value", "pages", "predictions")
     note = f"the same predictions for all; p-value: {SINGLE} against {RELATED}"
     return Table(header, rows, dict.fromkeys(scores, ".1%") | FORMATS, note=note)
+
+
+def freshness_table(evaluation: ExpertEvaluation) -> Table:
+    """Freshness by the rounds that were observed before (Fig. 8)."""
+    rows = evaluation.rows[FRESHNESS]
+    observed = sorted({int(row["observed"]) for row in rows})
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    found = {(row["method"], row["observed"]): row["freshness"] for row in rows}
+    cells: list[list[Cell]] = [[n, *(found.get((name, n)) for name in names)] for n in observed]
+    note = f"share of pages whose copy is current; {rows[0]['fetches_per_round']:,} of {rows[0]['n_pages']:,} pages per round"
+    return Table(("rounds observed", *names), cells, dict.fromkeys(names, ".3f"), note=note)
+
+
+def experts_table(evaluation: ExpertEvaluation) -> Table:
+    """The nearest experts of some pages; the rows (--json) have all of them."""
+    rows = [row for row in evaluation.rows[EXPERTS] if row["rank"] <= NEAREST]
+    cells: list[list[Cell]] = [[row[name] for name in ("url", "expert", "weight", "right")] for row in rows[:MOST_ROWS]]
+    left = f"; {len(evaluation.rows[EXPERTS]) - len(cells):,} more with --json" if len(rows) > len(cells) else ""
+    note = f"the {NEAREST} nearest of each page; right: how often the expert alone was{left}"
+    return Table(("page", "expert", "weight", "right"), cells, {"weight": ".2f", "right": ".1%"}, note=note)
 
 
 def _by_method(rows: Sequence[Row], names: tuple[str, ...], name: Callable[[Row], list[Cell]], note: str) -> Table:
