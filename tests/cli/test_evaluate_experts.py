@@ -177,3 +177,42 @@ def test_a_history_with_too_little_is_refused_with_a_sentence_and_a_way_out(hist
 
 def _unframed(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
+
+
+def test_freshness_by_observed_rounds_is_drawn_and_listed(history: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ("--parts", "freshness", "--observed-rounds", "0,15,99", "--fetched", "0.3", "--out", page)
+    result = evaluate(history, *SMALL, *given)
+    assert result.exit_code == 0, result.output
+    assert "rounds observed" in result.output
+    assert "Fig. 8" in page.read_text()
+    rows = [json.loads(line) for line in evaluate(history, *SMALL, *given[:-2], "--json").stdout.splitlines()]
+    found = {(row["method"], row["observed"]): row for row in rows if row["part"] == "freshness"}
+    assert set(found) == {(m, n) for m in ("change-frequency", "single-expert", "related-experts") for n in (0, 15)}
+    assert all(0 < row["freshness"] <= 1 and row["fetches_per_round"] == 2 for row in found.values())
+
+
+def test_experts_are_named_in_a_table_and_in_rows(history: str) -> None:
+    result = evaluate(history, *SMALL, "--parts", "settings,experts")
+    assert "Who the experts are" in result.output
+    rows = [json.loads(line) for line in evaluate(history, *SMALL, "--parts", "experts", "--json").stdout.splitlines()]
+    named = [row for row in rows if row["part"] == "experts"]
+    assert all(row["url"] != row["expert"] for row in named)
+    assert {"url", "rank", "expert", "weight", "right"} < set(named[0])
+
+
+def test_other_outcomes_can_be_predicted_and_nonsense_is_refused(history: str) -> None:
+    refused = evaluate(history, *SMALL, "--predict", "luck")
+    assert refused.exit_code == 2
+    assert "luck" in refused.output
+    without = evaluate(history, *SMALL, "--predict", "relevance")
+    assert isinstance(without.exception, NotEnoughData)
+    links = evaluate(history, *SMALL, "--parts", "settings", "--predict", "new-links", "--alpha", "0")
+    assert links.exit_code == 0, links.output
+    assert "new-links" in links.output
+
+
+def test_the_last_rounds_alone_can_be_predicted(history: str) -> None:
+    result = evaluate(history, *SMALL, "--parts", "settings", "--last-rounds", "2", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {row["n_predictions"] for row in rows if row["part"] == "settings"} <= set(range(11))

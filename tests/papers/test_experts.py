@@ -130,3 +130,50 @@ def test_a_classifier_takes_the_place_of_the_machines_everywhere() -> None:
         ours, theirs = rows(found, part), rows(usual, part)
         assert ours.keys() == theirs.keys()
         assert any(ours[key]["accuracy"] != theirs[key]["accuracy"] for key in ours)
+
+
+def test_the_last_rounds_alone_are_predicted_as_in_a_history_that_begins_with_their_training() -> None:
+    contents, change, _ = made_up(11)
+    settings = replace(SETTINGS, parts=("settings",), n_trains=(N_TRAIN,))
+    start = contents.shape[1] - (N_TRAIN + 1 + 12 - 1)
+    found = rows(evaluate_contents(contents, change, replace(settings, last=12)), "settings")
+    cut = rows(evaluate_contents(contents.window(start, contents.shape[1]), change[:, start:], settings), "settings")
+    assert {key: row["accuracy"] for key, row in found.items()} == {key: row["accuracy"] for key, row in cut.items()}
+    one = rows(evaluate_contents(contents, change, replace(settings, last=1)), "settings")
+    assert all(row["n_predictions"] <= N_PAGES for row in one.values())
+
+
+def test_memory_that_holds_one_page_changes_nothing() -> None:
+    contents, change, _ = made_up(11)
+    settings = replace(SETTINGS, parts=("settings",))
+    plenty, little = (predictions(contents, change, replace(settings, memory=each)) for each in (10**9, 1))
+    for one, other in zip(plenty, little, strict=True):
+        for key, decisions in one.decisions.items():
+            np.testing.assert_array_equal(decisions, other.decisions[key])
+
+
+def test_an_expert_that_disappears_has_no_vote_and_is_counted() -> None:
+    contents, change, _ = made_up(11)
+    settings = replace(SETTINGS, parts=("settings",), k=1, ks=(1,))
+    experts = choose(contents.window(0, N_TRAIN), 1, "content")
+    page = int(np.flatnonzero(experts.neighbour[:, 0] >= 0)[0])
+    seen = contents.seen.copy()
+    seen[experts.neighbour[page, 0], N_TRAIN - 1 :] = False
+    gone = replace(contents, seen=seen)
+    voted, single = (("related-experts", "content", 1, N_TRAIN), ("single-expert", "", 0, N_TRAIN))
+    found = predictions(gone, change, settings)[page].decisions
+    silent = 2 * N_TRAIN
+    np.testing.assert_array_equal(found[voted][silent:], found[single][silent:])  # type: ignore[index]
+    assert any("disappeared for 16 rounds" in note for note in evaluate_contents(gone, change, settings).notes)
+
+
+def test_experts_are_named_with_their_weight_and_how_often_they_were_right() -> None:
+    contents, change, _ = made_up(11)
+    found = evaluate_contents(contents, change, replace(SETTINGS, parts=("settings", "experts"))).rows["experts"]
+    chosen = choose(contents.window(0, N_TRAIN), 3, "content")
+    for page in range(N_PAGES):
+        rows_of_page = [row for row in found if row["url"] == contents.url[page].as_py()]
+        experts, weight = chosen.of(page)
+        assert [row["expert"] for row in rows_of_page] == [contents.url[expert].as_py() for expert in experts]
+        assert [row["weight"] for row in rows_of_page] == weight.tolist()
+        assert all(0 <= row["right"] <= 1 for row in rows_of_page if row["right"] is not None)
