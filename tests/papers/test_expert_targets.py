@@ -104,7 +104,12 @@ def test_a_history_without_relevance_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("luck", "No target named 'luck'"), ("change:0.3", "only relevance"), ("relevance:2", "up to 1"), ("relevance:x", "up to 1")],
+    [
+        ("luck", "No target named 'luck'"),
+        ("change:0.3", "only relevance"),
+        ("relevance:2", "up to 1"),
+        ("relevance:x", "up to 1"),
+    ],
 )
 def test_a_target_that_makes_no_sense_is_refused(text: str, said: str) -> None:
     with pytest.raises(RecrawlError, match=said):
