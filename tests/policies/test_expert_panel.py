@@ -17,7 +17,8 @@ from recrawl.models.experts.correlation import cross_correlation
 from recrawl.models.experts.series import Series, heaviest_words, read_words, tfidf
 from recrawl.models.experts.votes import vote_by_accuracy
 from recrawl.policies import Budget, named
-from recrawl.policies.expert_panel import LOST, ExpertPanel, ExpertSelection, _contents
+from recrawl.policies.expert_columns import contents_from
+from recrawl.policies.expert_panel import LOST, ExpertPanel, ExpertSelection
 from recrawl.policies.linked_pages import LinkedPages
 from recrawl.policies.recent_texts import RecentTexts
 from recrawl.testing import tiny_world
@@ -80,7 +81,7 @@ def slow_similarity(seen: Seen, start: int, stop: int, page: int, expert: int) -
     """By `cross_correlation` over all texts of a window at once, for the words that both show as it begins."""
     text = np.ascontiguousarray(np.array(seen.text[1:])[start:stop].T)
     counts = sparse.csr_matrix(seen.words, dtype=np.float32)
-    first = tfidf(_contents(text[:, :1], counts))
+    first = tfidf(contents_from(text[:, :1], counts))
     words = heaviest_words(first, 20)
     shown = set(first[expert].indices.tolist())
     is_shared = np.array([w in shown for w in words.word])

@@ -18,8 +18,9 @@ from recrawl.models.experts.examples import ExpertExamples
 from recrawl.policies import Budget, Policy, expert_panel, named
 from recrawl.policies.choice import by_number
 from recrawl.policies.expert_panel import ExpertPanel, ExpertSelection
-from recrawl.policies.experts import RelatedExperts, throws
+from recrawl.policies.experts import throws
 from recrawl.policies.freshness_oracle import FreshnessOracle
+from recrawl.policies.related_experts import RelatedExperts
 from recrawl.replay import replay
 from recrawl.testing import cases, check_generated, check_policy, choices, tiny_world
 from recrawl.world.contents import Contents

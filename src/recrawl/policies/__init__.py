@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recrawl.policies.counts import AverageCount, ContentChangeRate, PreviousCount
     from recrawl.policies.cover import Oracle, SetCover
     from recrawl.policies.expected_harvest import ExpectedHarvest
-    from recrawl.policies.experts import ChangeFrequency, RelatedExperts, SingleExpert
+    from recrawl.policies.experts import ChangeFrequency, SingleExpert
     from recrawl.policies.explanation import Explanation
     from recrawl.policies.freshness_oracle import FreshnessOracle
     from recrawl.policies.freshness_value import FreshnessValue
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from recrawl.policies.registry import known, named
     from recrawl.policies.regression import Regression
     from recrawl.policies.regression_round_robin import RegressionRoundRobin
+    from recrawl.policies.related_experts import RelatedExperts
     from recrawl.policies.round_robin import RoundRobin
     from recrawl.policies.stormcrawler_adaptive import StormcrawlerAdaptive
     from recrawl.policies.whole_sites import WholeSites
@@ -71,7 +72,7 @@ PLACES = {
     "predicted-rate": "predicted:PredictedRate",
     "change-frequency": "experts:ChangeFrequency",
     "single-expert": "experts:SingleExpert",
-    "related-experts": "experts:RelatedExperts",
+    "related-experts": "related_experts:RelatedExperts",
     "freshness-oracle": "freshness_oracle:FreshnessOracle",
     "oracle": "cover:Oracle",
 }

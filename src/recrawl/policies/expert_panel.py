@@ -15,21 +15,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
-from scipy import sparse
 
-from recrawl.core.arrays import Flags, Floats, Ints8, Ints32
+from recrawl.core.arrays import Flags, Floats, Ints8
 from recrawl.core.growing import grown
 from recrawl.models.experts import svm
 from recrawl.models.experts.examples import ExpertExamples
 from recrawl.models.experts.learn import Machine
 from recrawl.models.experts.online_choice import OnlineChoice
 from recrawl.models.experts.selection import Experts, choose
+from recrawl.policies.expert_columns import Columns, ShownTexts, contents_from, foregone, is_foregone
 from recrawl.policies.expert_votes import PastVotes
 from recrawl.policies.explanation import ExpertOnPage
 from recrawl.policies.linked_pages import LinkedPages
 from recrawl.policies.recent_texts import RecentTexts
-from recrawl.world.contents import Contents
 from recrawl.world.pages import Visits
 
 N_OF_BOTH = 20  #: decisions of either outcome that it takes to turn decisions into probabilities
@@ -46,31 +44,6 @@ class ExpertSelection:
     reselect: int = 50
     vote: str = "similarity"  # one of `votes.VOTES`
     seed: int = 0
-
-
-@dataclass
-class Columns:
-    """What was seen [page, cycle], the last cycle last."""
-
-    text: Ints32  # number of the text; -1: not known yet
-    change: Ints8  # 1: had changed; 0: had not; -1: not known
-
-    @classmethod
-    def empty(cls, n_pages: int, n: int) -> Columns:
-        """Nothing was seen yet."""
-        return cls(np.full((n_pages, n), -1, np.int32), np.full((n_pages, n), -1, np.int8))
-
-    def extend_to(self, n_pages: int) -> None:
-        """More pages are known, of which nothing was seen yet."""
-        self.text, self.change = grown(self.text, n_pages, -1), grown(self.change, n_pages, -1)
-
-    def last(self, n: int) -> Columns:
-        """Copies of the last `n`."""
-        return Columns(self.text[:, -n:].copy(), self.change[:, -n:].copy())
-
-    def then(self, other: Columns) -> Columns:
-        """These and, after them, others."""
-        return Columns(np.hstack([self.text, other.text]), np.hstack([self.change, other.change]))
 
 
 class ExpertPanel:
@@ -152,7 +125,7 @@ class ExpertPanel:
         """Add a cycle to the correlations, and choose experts by them when it is time; nothing is computed again."""
         text, counts = self.texts.shown(self.columns.text[:, -1:])
         if self._online is None:
-            self._online = OnlineChoice(_contents(text, counts), self.selection.k)
+            self._online = OnlineChoice(contents_from(text, counts), self.selection.k)
         self._online.add(counts, text[:, 0])
         is_first = self.experts is None and self.n_cycles >= self.machine.n_train
         if is_first or (self.experts is not None and self._online.n_rounds >= self.selection.reselect):
@@ -220,14 +193,16 @@ class ExpertPanel:
             return
         text, counts = self.texts.shown(self.columns.text[:, -self.machine.n_train :])
         links = self.linked.between(len(text)) if selection.method == GRAPH else None
-        self._appoint(choose(_contents(text, counts), selection.k, selection.method, links=links, seed=selection.seed))
+        self._appoint(
+            choose(contents_from(text, counts), selection.k, selection.method, links=links, seed=selection.seed)
+        )
 
     def _columns(self, n: int) -> Columns:
         """The last `n` columns with those that their features look back at, if there are any."""
         return self.columns.last(min(n + self.l + self.sigma, self.n_cycles, self.n_kept))
 
     def _examples(self, columns: Columns) -> ExpertExamples:
-        shown = _Shown(*self.texts.shown(columns.text))
+        shown = ShownTexts(*self.texts.shown(columns.text))
         return ExpertExamples(shown, columns.change, l=self.l, sigma=self.sigma, word_scale=self.word_scale)
 
     def _decide_last(self, n: int) -> None:
@@ -236,8 +211,8 @@ class ExpertPanel:
         since = examples.n_rounds - n
         for page, label, experts in self._asked(examples.change):
             known = label[-self.machine.n_train :]
-            if n == 1 and _is_foregone(known):
-                opinions = np.full((1 + len(experts), 1), _foregone(known))
+            if n == 1 and is_foregone(known):
+                opinions = np.full((1 + len(experts), 1), foregone(known))
             else:
                 asked = (self.machine.ask(examples, page, [expert], since) for expert in [page, *experts])
                 opinions = np.array([decisions[since:] for decisions in asked])
@@ -250,8 +225,8 @@ class ExpertPanel:
         rows = np.append(np.arange(n_lesson - n, n_lesson - 1), examples.n_rounds - 1)  # the lesson's examples, and now
         for page, label, experts in self._asked(lesson.change):
             known = label[-n:]
-            if _is_foregone(known):
-                opinions = np.full((1 + len(experts), 1), _foregone(known))
+            if is_foregone(known):
+                opinions = np.full((1 + len(experts), 1), foregone(known))
             else:
                 inner = (examples.inner(page, expert)[np.ix_(rows, rows)] for expert in [page, *experts])
                 opinions = np.array([self.machine.decisions(each, known, self.sigma)[-1:] for each in inner])
@@ -302,36 +277,3 @@ class ExpertPanel:
         _, weight, own = self.experts_of(page)
         change = self.columns.change[page]
         self.decision[page, -n:] = self.votes.result(page, opinions, np.append(own, weight), change, self.sigma)
-
-
-@dataclass(frozen=True)
-class _Shown:
-    text: Ints32
-    counts: sparse.csr_matrix
-
-
-def _is_foregone(label: Ints8) -> bool:
-    """Whether nothing can be learnt from labels but one class, or nothing."""
-    known = label[label >= 0]
-    return not len(known) or bool(known.min() == known.max())
-
-
-def _foregone(label: Ints8) -> float:
-    return 1.0 if (label == 1).any() else -1.0
-
-
-def _contents(text: Ints32, counts: sparse.csr_matrix) -> Contents:
-    """What was seen, in the form from which experts are chosen."""
-    n_pages, n_rounds = text.shape
-    nothing = np.zeros(text.shape, np.int64)
-    return Contents(
-        page=np.arange(n_pages),
-        url=pa.nulls(n_pages, pa.string()),
-        rounds=np.arange(n_rounds).astype("datetime64[us]"),
-        text=text,
-        seen=text >= 0,
-        is_baseline=nothing.astype(np.bool_),
-        digest=nothing,
-        counts=counts,
-        vocabulary=np.arange(counts.shape[1]),
-    )

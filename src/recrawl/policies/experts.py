@@ -16,8 +16,7 @@ from recrawl.core.growing import grown
 from recrawl.core.times import US_PER_DAY, microseconds
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
-from recrawl.policies.choice import Choice, PageName, by_number
-from recrawl.policies.explanation import Explanation
+from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 
@@ -66,9 +65,9 @@ class ChangeFrequency(Policy):
     paper: ClassVar[str | None] = "1D"
 
     def __init__(self, n_train: int = 50, pick: str = "coin", target: str = "change", seed: int = 0) -> None:
-        _require(n_train >= 2, f"n_train is {n_train}: it takes two cycles to learn anything")
-        _require(pick in PICKS, f"pick is {pick!r}: there are {' and '.join(PICKS)}")
-        _require(target in TARGETS, f"target is {target!r}: there are {' and '.join(TARGETS)}")
+        require(n_train >= 2, f"n_train is {n_train}: it takes two cycles to learn anything")
+        require(pick in PICKS, f"pick is {pick!r}: there are {' and '.join(PICKS)}")
+        require(target in TARGETS, f"target is {target!r}: there are {' and '.join(TARGETS)}")
         self.n_train, self.pick, self.target, self.seed = n_train, pick, target, seed
 
     def start(self, pages: Pages) -> None:
@@ -176,15 +175,15 @@ class SingleExpert(ChangeFrequency):
         seed: int = 0,
     ) -> None:
         super().__init__(n_train, pick, target, seed)
-        _require(window >= 1, f"window is {window}: it is a number of cycles")
-        _require(ahead >= 1, f"ahead is {ahead}: it is a number of cycles, 1 for the next one")
+        require(window >= 1, f"window is {window}: it is a number of cycles")
+        require(ahead >= 1, f"ahead is {ahead}: it is a number of cycles, 1 for the next one")
         least = max(window + ahead, ahead + 1)
-        _require(
+        require(
             n_train >= least, f"n_train is {n_train}: with window={window} and ahead={ahead} it must be {least} or more"
         )
         self.window, self.ahead = window, ahead
-        _require(retrain >= 1, f"retrain is {retrain}: it is a number of cycles, 1 for every cycle")
-        _require(c > 0, f"c is {c}: a penalty is above 0")
+        require(retrain >= 1, f"retrain is {retrain}: it is a number of cycles, 1 for every cycle")
+        require(c > 0, f"c is {c}: a penalty is above 0")
         self.retrain, self.c, self.word_scale = retrain, c, word_scale
 
     def start(self, pages: Pages) -> None:
@@ -234,99 +233,6 @@ class SingleExpert(ChangeFrequency):
         self.panel_.observe(visits)
 
 
-class RelatedExperts(SingleExpert):
-    """Visit the pages that have probably changed, by the words and changes of related pages and their own.
-
-    Good where pages about the same events change together. Each page has `k` experts, chosen by `experts` when `n_train` cycles
-    were seen and again every `reselect` cycles. ``cross-correlation``: pages whose words come and go together with its own, one
-    page after the other; kept up to date with every cycle, so no old text is read again. ``dtw``: the same with time stretched,
-    over the last `n_train` cycles. ``content``: pages with similar words. ``graph``: pages one link away. ``random``: any, to
-    compare with.
-
-    Each expert learns, from what it shows itself and from how it relates to the page, when the page changes; their votes decide.
-    `vote` is what a vote counts by: ``similarity``, as in the paper, or ``accuracy``, how often the expert was right so far, which
-    pays where few of the experts know. An expert that disappears (it is gone, or failed three times in a row) has no vote until
-    it is back. All else is as in `SingleExpert`.
-
-    >>> RelatedExperts(k=5, experts="dtw")
-    RelatedExperts(experts='dtw', k=5)
-
-    References: 3D of Radinsky and Bennett (2013), sections 5.3, 6, 8.3 and 9.2.
-    """
-
-    name: ClassVar[str] = "related-experts"
-    paper: ClassVar[str | None] = "3D"
-
-    def __init__(
-        self,
-        n_train: int = 50,
-        k: int = 20,
-        experts: str = "cross-correlation",
-        vote: str = "similarity",
-        pick: str = "coin",
-        target: str = "change",
-        window: int = 1,
-        ahead: int = 1,
-        retrain: int = 1,
-        reselect: int = 50,
-        c: float = 1.0,
-        word_scale: float = 1.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            n_train,
-            pick,
-            target,
-            window,
-            ahead,
-            retrain=retrain,
-            c=c,
-            word_scale=word_scale,
-            seed=seed,
-        )
-        _require(k >= 1, f"k is {k}: a page needs an expert; without any it is single-expert")
-        methods = selection_methods()
-        _require(experts in methods, f"experts is {experts!r}: they can be chosen by {', '.join(methods)}")
-        votes = vote_kinds()
-        _require(vote in votes, f"vote is {vote!r}: votes can count by {' or '.join(votes)}")
-        _require(reselect >= 1, f"reselect is {reselect}: it is a number of cycles")
-        self.k, self.experts, self.vote, self.reselect = k, experts, vote, reselect
-        self.needs = frozenset({Need.WORDS, Need.GRAPH} if experts == "graph" else {Need.WORDS})
-
-    def _selection(self) -> ExpertSelection:
-        from recrawl.policies.expert_panel import ExpertSelection
-
-        return ExpertSelection(k=self.k, method=self.experts, reselect=self.reselect, vote=self.vote, seed=self.seed)
-
-    def _basis(self) -> str:
-        return f"(by its own words and changes and those of up to {self.k} related pages)"
-
-    def explain(
-        self, pages: Pages, page: int, now: datetime, budget: Budget | None = None, name: PageName = by_number
-    ) -> Explanation:
-        """What the policy thinks of one page, and who its experts are."""
-        thought = super().explain(pages, page, now, budget, name)
-        return replace(thought, experts=self.panel_.decided().named_experts(page))
-
-
-def selection_methods() -> tuple[str, ...]:
-    """How experts can be chosen.
-
-    >>> selection_methods()[0]
-    'cross-correlation'
-    """
-    from recrawl.models.experts.selection import PAPER_METHODS
-
-    return PAPER_METHODS
-
-
-def vote_kinds() -> tuple[str, ...]:
-    """What the votes of experts can count by."""
-    from recrawl.models.experts.votes import VOTES
-
-    return VOTES
-
-
 def _by_links(visits: Visits) -> Visits:
     """The visits with new links as the change that counts."""
     return replace(visits, changed=np.clip(visits.n_new_since, -1, 1).astype(np.int8))
@@ -366,6 +272,7 @@ class Outcomes:
         return share
 
 
-def _require(holds: bool, otherwise: str) -> None:
+def require(holds: bool, otherwise: str) -> None:
+    """Refuse a setting, and say why."""
     if not holds:
         raise ValueError(otherwise)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from leaders import N_ROUNDS, leaders_and_followers
 
+from leaders import N_ROUNDS, leaders_and_followers
 from recrawl.models.experts import learn
 from recrawl.models.experts.examples import ExpertExamples
 from recrawl.models.experts.selection import choose

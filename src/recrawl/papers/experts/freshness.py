@@ -12,7 +12,7 @@ from recrawl.history import History
 from recrawl.papers.experts.settings import ExpertSettings, Row
 from recrawl.policies import Budget, named
 from recrawl.policies.base import Policy
-from recrawl.policies.experts import selection_methods
+from recrawl.policies.related_experts import selection_methods
 from recrawl.replay import replay_many, summarise
 from recrawl.replay.past import past
 from recrawl.world.notions import notion_from
