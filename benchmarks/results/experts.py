@@ -4,7 +4,7 @@
 
 
 Parts are the names of `CORPORA` (Tables 1 to 3, Figs. 6 and 7 of Radinsky and Bennett), ``scan`` (where related pages pay: other
-settings, side by side) and ``freshness`` (Fig. 8).
+settings, side by side), ``votes`` (by similarity and by accuracy) and ``freshness`` (Fig. 8).
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ SCANNED = (
     ("ota_terms weekly", "7d", "significant", 0.1),
     ("ota_terms weekly", "7d", "digest", 0.1),
 )
+#: Votes by similarity and by accuracy, on news daily.
+VOTES: dict[str, dict[str, Any]] = {
+    "the paper's settings": {"ks": (1, 5, 20)},
+    "words × 5": {"ks": (1, 5, 20), "word_scale": 5.0},
+    "new links instead of changes": {"ks": (1, 20), "target": "new-links", "most_pages": 20},
+}
 FRESHNESS = (
     "round-robin", "change-frequency", "single-expert", "related-experts", "lambda-crawl", "freshness-value", "freshness-oracle",
 )  # fmt: skip
@@ -63,8 +69,9 @@ FRESHNESS = (
 def scores(found: ExpertEvaluation) -> Iterator[str]:
     """All parts of an evaluation."""
     settings = found.settings
+    what = f"{settings.notion} changes" if settings.target == "change" else f"steps with {settings.target}"
     yield (
-        f"{found.n_pages} pages × {found.n_rounds} rounds; {found.change_rate:.1%} of all steps are {settings.notion} changes; "
+        f"{found.n_pages} pages × {found.n_rounds} rounds; {found.change_rate:.1%} of all steps are {what}; "
         f"{found.n_predicted} pages pass α = {settings.alpha}, of whose steps {found.predicted_change_rate:.1%} are.\n"
     )
     for note in found.notes:
@@ -125,6 +132,14 @@ def scan(histories: dict[str, History]) -> Iterator[str]:
         yield ""
 
 
+def votes(histories: dict[str, History]) -> Iterator[str]:
+    """Votes that count by similarity, as in the paper, and by how often an expert was right."""
+    for name, values in VOTES.items():
+        settings = ExpertSettings(every="crawl", parts=("settings", "number"), methods=(), **values)
+        yield f"**news daily, {name}**\n"
+        yield from scores(evaluate_experts(histories["news daily"], settings))
+
+
 def freshness(histories: dict[str, History]) -> Iterator[str]:
     """Mean freshness by the days that were observed before (Fig. 8): a tenth of the pages a day."""
     history = histories["news daily"]
@@ -153,12 +168,13 @@ def main(data: Path, names: list[str]) -> None:
         for i, (name, (options, _)) in enumerate(CORPORA.items()):
             (Path(folder) / str(i)).mkdir()
             histories[name] = imported(data, options, f"{folder}/{i}")
-        for name in names or [*CORPORA, "scan", "freshness"]:
+        others = {"scan": scan, "votes": votes, "freshness": freshness}
+        for name in names or [*CORPORA, *others]:
             print(f"### {name}\n", flush=True)
             if name in CORPORA:
                 lines = scores(evaluate_experts(histories[name], ExpertSettings(**CORPORA[name][1])))
             else:
-                lines = scan(histories) if name == "scan" else freshness(histories)
+                lines = others[name](histories)
             for line in lines:
                 print(line, flush=True)
 
