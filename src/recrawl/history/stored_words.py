@@ -13,6 +13,8 @@ from scipy import sparse
 from recrawl.core.arrays import Flags, Ints
 from recrawl.history import History
 
+ROWS = 1 << 16  #: texts that are looked at together: all at once would take many times the memory of the counts
+
 
 @dataclass(frozen=True, kw_only=True)
 class AllWords:
@@ -53,20 +55,33 @@ def _counts(history: History, name: str, digests: Ints) -> tuple[Ints, sparse.cs
     """The term ids, the counts, and which texts the table has."""
     wanted = np.unique(digests[digests != 0])
     table = history.store.read(name, where=pc.is_in(ds.field("digest"), pa.array(wanted)))
+    stored_digest = table["digest"].to_numpy()
+    vocabulary, stored = _matrix(table.select(["terms", "counts"]))
+    del table
     # A text may be stored twice until the history is compacted.
-    keys, first = np.unique(table["digest"].to_numpy(), return_index=True)
-    table = table.take(pa.array(first))
-    terms, counts = (
-        table[name].combine_chunks() if table.num_rows else pa.array([], pa.list_(kind))
-        for name, kind in (("terms", pa.int64()), ("counts", pa.int32()))
-    )
-    ids, n = terms.flatten().to_numpy(), counts.flatten().to_numpy().astype(np.float32)
-    lengths = terms.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    text = np.repeat(np.arange(len(keys)), lengths)
-    vocabulary, column = np.unique(ids, return_inverse=True)
-    stored = sparse.csr_matrix((n, (text, column)), shape=(len(keys) + 1, len(vocabulary)))  # the last row is empty
+    keys, first = np.unique(stored_digest, return_index=True)
     if not len(keys):
         return vocabulary, stored[np.zeros(len(digests), np.int64)], np.zeros(len(digests), np.bool_)
-    at = np.searchsorted(keys, digests)
-    is_stored = keys[np.minimum(at, len(keys) - 1)] == digests
-    return vocabulary, stored[np.where(is_stored, at, len(keys))], is_stored
+    at = np.minimum(np.searchsorted(keys, digests), len(keys) - 1)
+    is_stored = keys[at] == digests
+    return vocabulary, stored[np.where(is_stored, first[at], len(stored_digest))], is_stored
+
+
+def _matrix(texts: pa.Table) -> tuple[Ints, sparse.csr_matrix]:
+    """The ids of all terms, ascending, and the counts of texts as they are stored, with an empty row at the end."""
+    batches = texts.to_batches(max_chunksize=ROWS)
+    ids = [np.unique(batch["terms"].flatten().to_numpy()) for batch in batches]
+    vocabulary: Ints = np.unique(np.concatenate(ids)) if ids else np.empty(0, np.int64)
+    columns = [np.empty(0, np.int32)]
+    counts = [np.empty(0, np.float32)]
+    lengths = [np.empty(0, np.int64)]
+    for batch in batches:
+        columns.append(np.searchsorted(vocabulary, batch["terms"].flatten().to_numpy()).astype(np.int32))
+        counts.append(batch["counts"].flatten().to_numpy().astype(np.float32))
+        lengths.append(batch["terms"].value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64))
+    start = np.concatenate([[0], np.cumsum(np.concatenate(lengths)), [sum(map(len, columns))]])
+    stored = sparse.csr_matrix(
+        (np.concatenate(counts), np.concatenate(columns), start), shape=(len(start) - 1, len(vocabulary))
+    )
+    stored.sum_duplicates()  # terms ascend
+    return vocabulary, stored
