@@ -130,7 +130,11 @@ def test_extra_trees_are_set_as_table_3_prints(kind, links, history, trees, leaf
     made = named("extra-trees").make(kind, links, history)
     inner = made.estimator if kind == "presence" else made
     assert (inner.n_estimators, inner.min_samples_leaf) == (trees, leaf)
-    assert (inner.max_features, inner.criterion) == (("sqrt", "gini") if kind == "presence" else (1.0, "squared_error"))
+    assert inner.max_features == ("sqrt" if kind == "presence" else 1.0)
+    theirs = named("scikit-extra-trees").make(kind, links, history)
+    theirs = theirs.estimator if kind == "presence" else theirs
+    assert inner.get_params().items() <= theirs.get_params().items(), "the same settings as those of scikit-learn"
+    assert theirs.criterion == ("gini" if kind == "presence" else "squared_error")
 
 
 def test_the_trees_are_those_of_table_3_for_every_history_size():

@@ -42,6 +42,7 @@ _TABLE_3 = {
     "external": ((300, 300, 400, 200, 300, 400, 500, 400, 500), 10),
 }
 _TREES, _LEAVES = (200, 300, 400, 500), (10, 15, 20, 25)
+_TREE_GRID = {"n_estimators": _TREES, "min_samples_leaf": (2, 5, 10, 15, 20, 25)}
 _RATES = (0.1, 0.08, 0.06, 0.04, 0.02)
 _LIGHT_GRID = {"n_estimators": _TREES, "min_child_samples": _LEAVES, "learning_rate": _RATES}
 #: The papers print no tuned values of LightGBM; the same ends of the same ranges were best as for HGBoost.
@@ -184,15 +185,23 @@ def named(name: str) -> Learner:
     return learners[name]
 
 
-def _extra_trees(task: LearnerTask) -> Any:
-    """With the features per split of scikit-learn 0.24, the papers' version: all for regression, √ for classification."""
-    from recrawl.models.forests import OrderedTreesClassifier, OrderedTreesRegressor
-    from recrawl.models.probability import ConstantIfOneClass
+def _trees(classifier: str, regressor: str) -> Callable[[LearnerTask], Any]:
+    """How to build trees with the features per split of scikit-learn 0.24, the papers' version: √ for presence, else all."""
 
-    common = {"random_state": task.seed, "n_jobs": task.n_jobs}
-    if task.kind == "presence":
-        return ConstantIfOneClass(OrderedTreesClassifier(max_features="sqrt", class_weight="balanced", **common))
-    return OrderedTreesRegressor(max_features=1.0, **common)
+    def build(task: LearnerTask) -> Any:
+        from recrawl.models.probability import ConstantIfOneClass
+
+        common = {"random_state": task.seed, "n_jobs": task.n_jobs}
+        if task.kind == "presence":
+            kind = load(f"recrawl.models.{classifier}")
+            return ConstantIfOneClass(kind(max_features="sqrt", class_weight="balanced", **common))
+        return load(f"recrawl.models.{regressor}")(max_features=1.0, **common)
+
+    return build
+
+
+def _papers_trees(task: LearnerTask) -> dict[str, Any]:
+    return dict(papers_settings(task.kind, task.links, task.history))
 
 
 def _hist_gradient_boosting(task: LearnerTask) -> Any:
@@ -255,9 +264,16 @@ LEARNERS = (
     Learner(
         "extra-trees",
         "ExtraT",
-        _extra_trees,
-        ranges={"n_estimators": _TREES, "min_samples_leaf": (2, 5, 10, 15, 20, 25)},
-        tuned=lambda task: papers_settings(task.kind, task.links, task.history),
+        _trees("fast_trees:FastTreesClassifier", "fast_trees:FastTreesRegressor"),
+        ranges=_TREE_GRID,
+        tuned=_papers_trees,
+    ),
+    Learner(  # the same forests grown by scikit-learn, to compare with
+        "scikit-extra-trees",
+        None,
+        _trees("forests:OrderedTreesClassifier", "forests:OrderedTreesRegressor"),
+        ranges=_TREE_GRID,
+        tuned=_papers_trees,
     ),
     Learner(
         "hist-gradient-boosting",

@@ -46,6 +46,8 @@ TRUSTED = frozenset(
         "recrawl.models.baselines.PresenceByValue",
         "recrawl.models.boosting.BoostedClassifier",
         "recrawl.models.boosting.BoostedRegressor",
+        "recrawl.models.fast_trees.FastTreesClassifier",
+        "recrawl.models.fast_trees.FastTreesRegressor",
         "recrawl.models.forests.OrderedTreesClassifier",
         "recrawl.models.forests.OrderedTreesRegressor",
         "recrawl.models.boosting.LightClassifier",

@@ -25,11 +25,13 @@ from sklearn.model_selection import GridSearchCV
 
 from recrawl.core.arrays import Floats32
 from recrawl.models.boosting import LightClassifier, LightRegressor
+from recrawl.models.fast_trees import FastTreesClassifier, FastTreesRegressor
 from recrawl.papers.outlinks.settings import is_size
 
 Grid = dict[str, list[Any]]
 
 _BOOSTED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+_FAST = (FastTreesClassifier, FastTreesRegressor)
 _FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor)
 _LIGHT = (LightClassifier, LightRegressor)
 
@@ -70,7 +72,7 @@ def _scores(model: Any, x: Floats32, y: Floats32, *, scoring: str, sizes: list[i
 
 
 def _can_be_cut(estimator: Any) -> bool:
-    return isinstance(estimator.get_params().get("estimator", estimator), _BOOSTED + _FORESTS + _LIGHT)
+    return isinstance(estimator.get_params().get("estimator", estimator), _BOOSTED + _FAST + _FORESTS + _LIGHT)
 
 
 def first_trees(model: Any, n: int) -> Any:
@@ -78,6 +80,8 @@ def first_trees(model: Any, n: int) -> Any:
     cut = copy(model)
     if isinstance(model, _BOOSTED):
         cut._predictors = model._predictors[:n]
+    elif isinstance(model, _FAST):
+        cut = model.first_trees(n)
     elif isinstance(model, _FORESTS):
         cut.estimators_ = model.estimators_[:n]
     elif isinstance(model, _LIGHT):
