@@ -52,9 +52,9 @@ def side_by_side(n_pages: int, n_trees: int, seeds: tuple[int, ...] = (0, 1, 2))
         by_seed: list[list[dict[str, float]]] = []
         for seed in seeds:
             task = by_pages(known, target, look_back_look_around(target), seed)
-            ours = named("extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees)
-            theirs = plain(named("scikit-extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees))
-            again = named("extra-trees").make(target.kind, target.links, seed=seed + 100, n_estimators=n_trees)
+            ours = named("fast-extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees)
+            theirs = plain(named("extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees))
+            again = named("fast-extra-trees").make(target.kind, target.links, seed=seed + 100, n_estimators=n_trees)
             warm_up(ours, task)
             (seconds, mine), (other_seconds, others), (_, chance) = (timed(m, task) for m in (ours, theirs, again))
             ours_seconds, theirs_seconds = ours_seconds + seconds, theirs_seconds + other_seconds
@@ -62,7 +62,7 @@ def side_by_side(n_pages: int, n_trees: int, seeds: tuple[int, ...] = (0, 1, 2))
             print(f"{target} seed {seed}: {seconds:.1f} s, scikit-learn {other_seconds:.1f} s", flush=True)
             del ours, theirs, again
         all_ours, all_theirs = all_ours + ours_seconds, all_theirs + theirs_seconds
-        what = f"extra-trees against scikit-learn's, {target}, {len(task.y_train):,} rows × {len(seeds)} seeds"
+        what = f"fast-extra-trees against scikit-learn's, {target}, {len(task.y_train):,} rows × {len(seeds)} seeds"
         yield Row(what, theirs_seconds / ours_seconds, "×")
         yield difference_row(by_seed)
     ratio = all_theirs / all_ours
