@@ -136,7 +136,7 @@ def whole_rows(folder: str, n_trees: int, is_papers_size: bool) -> list[Row]:
     notes = []
     for target in TARGETS:
         task = by_pages(known, target, look_back_look_around(target), seed=0)
-        model = named("extra-trees").make(target.kind, target.links, n_estimators=n_trees)
+        model = named("fast-extra-trees").make(target.kind, target.links, n_estimators=n_trees)
         found = fit_predict(model, task)
         value = found.probability if found.probability is not None else found.value
         rho, curve = metrics.spearman(task.y_test, value), metrics.precision_at(task.y_test, value)
