@@ -44,7 +44,7 @@ def seeds(
         typer.Option(
             "--links",
             metavar="|".join(LINKS),
-            help="Links that count: internal, external or all.",
+            help="Kind of links to rank by: internal, external or all.",
             callback=choice("value", LINKS),
         ),
     ] = "internal",
