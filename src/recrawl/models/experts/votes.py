@@ -30,7 +30,7 @@ def vote_by_accuracy(opinions: Floats, weight: Floats, label: Ints8, sigma: int)
 
     >>> says, never = [1.0, -1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]
     >>> vote_by_accuracy(np.array([says, never, never]), np.ones(3), np.array([1, 0, 1, -1], np.int8), 1).round(2)
-    array([-0.33, 1.  , 1.  , 1.  ])
+    array([-0.33, -1.  ,  0.44,  0.78])
     """
     opinions = np.asarray(opinions, np.float64)
     weights = np.broadcast_to(weight if weight.ndim == 2 else weight[:, None], opinions.shape).astype(np.float64)
