@@ -47,6 +47,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from outlinks.run(pages)
     yield from rates.run(50_000 if quick else rates.A_MILLION)
     yield from replay.run(*((500, 60, 20) if quick else (replay.PAGES, replay.CYCLES, replay.FETCHES)))
+    yield from replay.sparse(*((500, 60, 20) if quick else (replay.PAGES, replay.CYCLES, replay.FETCHES)))
     yield from numbering.run(400_000 if quick else numbering.LINKS)
     yield from plan.run(20_000 if quick else plan.A_MILLION)
     yield from plan.with_many_links(20_000 if quick else plan.A_MILLION)
