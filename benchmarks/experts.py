@@ -1,6 +1,6 @@
 """The evaluation of Radinsky and Bennett at size, and the policy that follows from it.
 
-`run` evaluates a thousand pages on all days: every page with its experts, taught anew for every prediction. Their own size is
+`run` evaluates a thousand pages on all days: every page with its experts, trained again for every prediction. Their own size is
 54,816 pages × 180 days with 20 experts:
 
     python -m benchmarks.experts            # one day of the evaluation, and the policy, at a twentieth, a tenth and a fifth of it

@@ -49,9 +49,9 @@ def test_show_names_the_experts_of_a_page(history: str) -> None:
     said = run("show", FOLLOWER, "--history", history, "--experts", "2").output
     assert "expert" in said
     assert LEADER in said
-    told = json.loads(run("show", FOLLOWER, "--history", history, "--experts", "2", "--json").stdout)
-    assert told["experts"][0]["url"] == LEADER
-    assert 0 < told["experts"][0]["weight"] <= 1
+    reported = json.loads(run("show", FOLLOWER, "--history", history, "--experts", "2", "--json").stdout)
+    assert reported["experts"][0]["url"] == LEADER
+    assert 0 < reported["experts"][0]["weight"] <= 1
     assert "experts" not in json.loads(run("show", FOLLOWER, "--history", history, "--json").stdout)
 
 
@@ -83,7 +83,7 @@ def test_explain_names_the_experts_that_the_policy_asks(history: str) -> None:
     said = run(*given, *settings).output
     assert f"expert: {LEADER}" in said
     assert "of the votes" in said
-    told = json.loads(run(*given, *settings, "--json").stdout)
-    assert LEADER in {each["url"] for each in told["experts"]}
-    assert {"url", "weight", "right", "is_lost"} == set(told["experts"][0])
-    assert told["experts"][0]["right"] is not None
+    reported = json.loads(run(*given, *settings, "--json").stdout)
+    assert LEADER in {each["url"] for each in reported["experts"]}
+    assert {"url", "weight", "right", "is_lost"} == set(reported["experts"][0])
+    assert reported["experts"][0]["right"] is not None

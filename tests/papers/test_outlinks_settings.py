@@ -64,7 +64,7 @@ def whims(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture(scope="module")
 def topical(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Only the topic, which only the text shows, tells whether a page gains links."""
+    """Only the topic, which only the text shows, decides whether a page gains links."""
 
     def links(i: int, r: int) -> list[str]:
         return [f"https://y.org/{i}/{r}"] if i % N_TOPICS < N_TOPICS // 2 else ["https://y.org/"]
@@ -112,7 +112,7 @@ def test_importance_is_measured_with_the_semantic_vector_too(tmp_path: Path, top
     assert not any(row["name"].startswith("text dimension") for row in rows if row["features"] == "SP+SN")
     whole = next(row for row in with_vector if row["name"] == WHOLE_VECTOR)
     if links == "external":
-        assert whole["importance"] == max(row["importance"] for row in with_vector), "nothing else tells the topic"
+        assert whole["importance"] == max(row["importance"] for row in with_vector), "nothing else shows the topic"
         assert whole["importance"] > 0.3
 
 
@@ -130,7 +130,7 @@ def test_inlinks_can_be_predicted_like_outlinks(tmp_path: Path) -> None:
     settings = replace(QUICK, links=("all",), parts=("history", "rankings"), target="inlinks")
     found = evaluate(history, panel.build(history), settings)
     scores = [row["balanced_accuracy"] for row in found.rows["history"] if row["learner"] == "extra-trees"]
-    assert scores[-1] > 0.95, "the past of the page tells"
+    assert scores[-1] > 0.95, "the past of the page decides"
     assert found.imbalance == {"all": pytest.approx(2.0)}
     assert found.about()["target"] == "inlinks"
     assert scope(found).startswith("New links are new inlinks")

@@ -9,13 +9,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs, quote_plus, unquote_plus, urlsplit
 
+from recrawl.sources.wayback import Clock
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 Handler = BaseHTTPRequestHandler
 Trouble = Callable[[Handler], None]
 
@@ -214,3 +217,20 @@ def recordings(path: Path) -> list[Recorded]:
         headers = dict(re.findall(r"(?m)^      (\S+):\n      - '?(.*?)'?$", head))
         found.append(Recorded(uri[1], int(code[1]), headers, body))
     return found
+
+
+class FastClock(Clock):
+    """Sleeping takes no time, but is written down."""
+
+    def __init__(self) -> None:
+        self.passed, self.slept = 0.0, list[float]()
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.passed)
+
+    def seconds(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.passed += seconds

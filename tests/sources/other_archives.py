@@ -146,7 +146,7 @@ class MapsOnly(Server):
 
 @dataclass
 class Busy(Server):
-    """Refuses every request, for ever or until it is told to stop; `behind` answers otherwise."""
+    """Refuses every request, for ever or until it is stopped; `behind` answers otherwise."""
 
     behind: Server | None = None
     refuses: Callable[[str], bool] = lambda path: True

@@ -23,27 +23,8 @@ from recrawl.sources.wayback.windows import ask_by_time
 from recrawl.web.visit import Visit
 
 sys.path.insert(0, str(Path(__file__).parent))
-from archive_server import ArchiveServer
+from archive_server import NOW, ArchiveServer, FastClock
 from other_archives import Busy, MapsOnly, Outback, Reply, Server
-
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-class FastClock(Clock):
-    """Sleeping takes no time, but is written down."""
-
-    def __init__(self) -> None:
-        self.passed, self.slept = 0.0, list[float]()
-
-    def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.passed)
-
-    def seconds(self) -> float:
-        return self.passed
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.passed += seconds
 
 
 def archive(server: str, folder: Path, clock: Clock | None = None, **options: Any) -> Archive:
@@ -459,18 +440,18 @@ def test_an_unknown_interface_is_refused_with_what_is_known(tmp_path: Path) -> N
 def test_an_archive_that_refuses_for_an_hour_ends_the_run_and_keeps_what_was_fetched(
     code: int, maps: Any, tmp_path: Path
 ) -> None:
-    clock, told = FastClock(), list[str]()
+    clock, lines = FastClock(), list[str]()
     with Busy(behind=maps, answer=(code, {"Retry-After": "120"}, b"")) as busy:
         maps.base_url = busy.base_url  # so that maps name copies on this server
         busy.refuses = lambda path: "20250104" in path and clock.passed < 3600
-        run = archive(busy.base_url, tmp_path, clock, interface="timemap", on_wait=told.append)
+        run = archive(busy.base_url, tmp_path, clock, interface="timemap", on_wait=lines.append)
         stored = collect(run, "http://e.org/", "http://f.org/")
         assert [visit.at.day for visit in stored] == [1, 2, 3]
         assert run.report.stopped == f"the archive answers {code} for 30 min and asks to come back in 2 min"
         assert list(run.report.failed) == ["http://e.org/"]  # f.org was not even asked for
         waits = [seconds for seconds in clock.slept if seconds >= 60]
         assert waits == [120.0] * 15  # half an hour, as asked for, and no longer
-        assert told == [f"the archive answers {code}; waiting 2 min"] * 15
+        assert lines == [f"the archive answers {code}; waiting 2 min"] * 15
         clock.passed = 3600.0
         again = archive(busy.base_url, tmp_path, clock, interface="timemap")
         assert [visit.at.day for visit in collect(again, "http://e.org/")] == [4, 5, 6, 7, 8, 9, 10]

@@ -202,7 +202,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 def shown(history: History) -> list[tuple[Any, ...]]:
     """What each visit showed: URL, time to the second, outcome, links, text and words.
 
-    An archive lists a copy that is the same again as unchanged, the crawler may have fetched it anew: both are the same sight.
+    An archive lists a copy that is the same again as unchanged, the crawler may have fetched it again: both show the same.
     """
     timeline, found = history.timeline, []
     copies = timeline.rows.select(["text", "terms", "title"]).to_pylist()

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import ArchiveError, BadRecord
-from recrawl.sources.wayback import Archive, Client, Clock, Delivery
+from recrawl.sources.wayback import Archive, Client, Delivery
 from recrawl.sources.wayback.internet_archive import parse_answer
 from recrawl.sources.wayback.state import load
 from recrawl.web.visit import Visit
@@ -39,28 +39,11 @@ def _beside(name: str) -> ModuleType:
 
 
 server = _beside("archive_server")
+NOW, FastClock = server.NOW, server.FastClock
 RECORDED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "fixtures" / "edgi_wayback"
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason="no recorded answers in ../shared/data")
 
 URL = "https://e.org/"
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-class FastClock(Clock):
-    """Sleeping takes no time, but is written down."""
-
-    def __init__(self) -> None:
-        self.passed, self.slept = 0.0, list[float]()
-
-    def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.passed)
-
-    def seconds(self) -> float:
-        return self.passed
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.passed += seconds
 
 
 def read_page(url: str, at: datetime, status: int, headers: Mapping[str, str], body: bytes) -> Visit:
@@ -75,12 +58,12 @@ def remote() -> Iterator[Any]:
 
 
 @pytest.fixture
-def clock() -> FastClock:
+def clock() -> Any:
     return FastClock()
 
 
 @pytest.fixture
-def archive(remote: Any, clock: FastClock, tmp_path: Path) -> Iterator[Any]:
+def archive(remote: Any, clock: Any, tmp_path: Path) -> Iterator[Any]:
     """Makes an archive on the same state folder, as a new process would."""
     opened: list[Archive] = []
 
@@ -323,14 +306,14 @@ def test_text_that_is_not_a_url_is_reported_without_asking(remote: Any, archive:
 )
 @pytest.mark.parametrize("code", [429, 503])
 def test_too_many_requests_waits_as_long_as_asked_or_a_minute(
-    code: int, header: str | None, wait: float, remote: Any, archive: Any, clock: FastClock
+    code: int, header: str | None, wait: float, remote: Any, archive: Any, clock: Any
 ) -> None:
     remote.trouble("/cdx/", server.status(code, b"slow down", **({"Retry_After": header} if header else {})))
     assert collect(archive()) == []
     assert clock.slept[0] == pytest.approx(wait)
 
 
-def test_a_wait_of_many_hours_is_a_failure_not_a_wait(remote: Any, archive: Any, clock: FastClock) -> None:
+def test_a_wait_of_many_hours_is_a_failure_not_a_wait(remote: Any, archive: Any, clock: Any) -> None:
     remote.trouble("/cdx/", server.status(429, b"", Retry_After="86400"))
     run = archive()
     collect(run)
@@ -338,7 +321,7 @@ def test_a_wait_of_many_hours_is_a_failure_not_a_wait(remote: Any, archive: Any,
     assert clock.slept == []
 
 
-def test_failures_are_tried_again_after_ever_longer_waits(remote: Any, archive: Any, clock: FastClock) -> None:
+def test_failures_are_tried_again_after_ever_longer_waits(remote: Any, archive: Any, clock: Any) -> None:
     remote.trouble("/cdx/", *[server.dropped] * 9)
     collect(archive(tries=5))
     waits = [seconds for seconds in clock.slept if seconds in (1.0, 2.0, 4.0, 8.0)]
@@ -346,13 +329,13 @@ def test_failures_are_tried_again_after_ever_longer_waits(remote: Any, archive: 
     assert len(remote.index_requests) == 5
 
 
-def test_the_index_is_asked_at_most_24_times_a_minute(remote: Any, archive: Any, clock: FastClock) -> None:
+def test_the_index_is_asked_at_most_24_times_a_minute(remote: Any, archive: Any, clock: Any) -> None:
     collect(archive(), *(f"https://{name}.org/" for name in "abcdefghijklm"))
     assert len(remote.index_requests) == 13
     assert clock.passed == pytest.approx(12 * 2.5)
 
 
-def test_at_most_8_mementos_are_fetched_in_a_second(remote: Any, archive: Any, clock: FastClock) -> None:
+def test_at_most_8_mementos_are_fetched_in_a_second(remote: Any, archive: Any, clock: Any) -> None:
     for day in range(1, 10):
         remote.capture(f"2025010{day}000000", URL, f"D{day}", body=b"http://a/")
     collect(archive())
@@ -623,7 +606,7 @@ def test_any_part_of_a_state_file_may_be_wrong_without_harm(remote: Any, archive
 
 
 def test_a_completed_url_is_asked_for_news_after_a_day_from_its_last_capture_on(
-    remote: Any, archive: Any, clock: FastClock
+    remote: Any, archive: Any, clock: Any
 ) -> None:
     remote.capture("20250101000000", URL, "AAA")
     collect(archive(mementos=False))
@@ -635,7 +618,7 @@ def test_a_completed_url_is_asked_for_news_after_a_day_from_its_last_capture_on(
     assert len(remote.index_requests) == 2
 
 
-def test_a_span_that_lies_in_the_past_has_no_news(remote: Any, archive: Any, clock: FastClock) -> None:
+def test_a_span_that_lies_in_the_past_has_no_news(remote: Any, archive: Any, clock: Any) -> None:
     remote.capture("20250101000000", URL, "AAA")
     until = datetime(2025, 6, 1, tzinfo=UTC)
     collect(archive(mementos=False, until=until))

@@ -1,4 +1,4 @@
-"""What the size of a page tells: changes where no digest is known, and pages without content."""
+"""What the size of a page shows: changes where no digest is known, and pages without content."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from recrawl.models.tree_passes import (
 
 LANES = 8  #: the number of features is rounded up to a multiple of this, so that vector instructions leave no remainder
 _CONSTANT = np.float32(1e-7)  # features that vary less count as constant, as in scikit-learn
-_FEW = 8  # if at most one feature in so many is a candidate, only candidates are read
+_FEW = 8  # if at most one feature in this many is a candidate, only candidates are read
 
 
 class Tree(NamedTuple):
@@ -44,7 +44,7 @@ class Tree(NamedTuple):
 
 
 def empty_tree(n_nodes: int, n_features: int) -> Tree:
-    """Room for a tree of at most so many nodes."""
+    """Room for a tree of at most this number of nodes."""
     return Tree(np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32), np.empty(n_nodes), np.zeros(n_features))
 
 
@@ -69,7 +69,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(width: int, n_leaves: int) -> Workspace:
-    """Room for trees with so many columns, padding included, and at most so many leaves."""
+    """Room for trees with this number of columns, padding included, and at most this number of leaves."""
     node = Candidates(
         order=np.arange(width),
         low=np.zeros(width, np.float32),

@@ -1,4 +1,4 @@
-"""What the size of a page tells where nothing else does: whether its content changed, and whether there is any."""
+"""What the size of a page shows where nothing else does: whether its content changed, and whether there is any."""
 
 from __future__ import annotations
 

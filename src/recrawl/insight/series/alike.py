@@ -3,7 +3,7 @@
 The future work that Dang et al. (2022) name. A page's series is the number of its new links in every round, as ln(1 + number): one
 burst would otherwise decide everything. It is brought to mean 0 and to the same length, so that only its movement counts. A round
 in which the page was not seen counts as its mean, and so neither for nor against anyone. A page whose series never moves, or that
-was hardly seen, moves like nobody: it has no related pages by time.
+was hardly seen, moves like no other: it has no related pages by time.
 
 References: Dang et al. (2022), "Look back, look around", conclusions and further research; Radinsky and Bennett (2013),
 "Predicting content change on the web", section 6.3.

@@ -211,7 +211,7 @@ def _voters(times: list[ExpertsFrom], page: int, k: int, seen: Flags, memory: in
         weight[at, start:] = weights[:, None]
         weight[0, start:] = chosen.own_weight[page]
     weight[1:] *= is_present(seen[everyone], memory)
-    weight[0, ~weight.any(axis=0)] = 1.0  # where nobody is left, the page itself decides
+    weight[0, ~weight.any(axis=0)] = 1.0  # where no expert is left, the page itself decides
     return _Voters(everyone, rank, weight)
 
 

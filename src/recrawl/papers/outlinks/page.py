@@ -96,11 +96,11 @@ def _worth_of_history(evaluation: OutlinkEvaluation) -> Iterator[str]:
 
 def _strongest_feature(evaluation: OutlinkEvaluation) -> Iterator[str]:
     parts: dict[str, list[str]] = {}
-    told = set()
+    seen = set()
     for (target, links, _), (single, groups) in tables.importance_rows(evaluation).items():
-        if (target, links) in told:
+        if (target, links) in seen:
             continue  # by the first feature set; the tables have the others
-        told.add((target, links))
+        seen.add((target, links))
         top, together = (single[0], "") if single else (groups[0], " shuffled together")
         score = tables.SCORE_OF.get(target, "score")
         feature = f"“{top['name']}”{together} ({links} links: {top['importance']:.3f} of {score})"

@@ -11,7 +11,7 @@ from recrawl.web.pdf import ONLY, WITH, is_named_pdf
 
 
 def with_links_to_pdf(history: History, pdf: str) -> Timeline:
-    """The timeline of a history whose links lead to PDF files only, or to none; told by the names of the files.
+    """The timeline of a history whose links lead to PDF files only, or to none, by the names of the files.
 
     By their names, not by what later visits to them showed: what is an update today must not depend on tomorrow.
     """
