@@ -18,10 +18,12 @@ import numpy as np
 import pytest
 
 from recrawl.core.snapshot import restored, taken
+from recrawl.core.times import NEVER
 from recrawl.errors import BadState
-from recrawl.history import History
+from recrawl.history import History, Timeline
 from recrawl.history.states import States
 from recrawl.plan.learning import Learning
+from recrawl.plan.new_visits import NewVisits
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.planner import Planner
 from recrawl.policies import known, named
@@ -159,15 +161,49 @@ def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int,
         assert planned(history, "expected-harvest", carry=True) == planned(history, "expected-harvest", relearn=True)
 
 
-@pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "history-aware"])
-def test_it_does_not_matter_how_many_visits_are_followed_at_once(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("held", [1_000_000, 5])
+@pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "history-aware", "related-experts"])
+def test_it_does_not_matter_how_many_visits_are_read_and_followed_at_once(
+    policy: str, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = History.create(tmp_path / "h")
-    history.add(made_up(13))
+    pieces = list(pieces_of(made_up(13), 13, 3))
+    history.add(pieces[0])
+    first = planned(history, policy, relearn=True)
+    for piece in pieces[1:]:
+        history.add(piece)
     whole = planned(history, policy)
-    monkeypatch.setattr("recrawl.plan.learning.SEGMENT", 7)
-    assert planned(history, policy) == whole
+    monkeypatch.setattr("recrawl.plan.new_visits.SEGMENT", 7)
+    monkeypatch.setattr("recrawl.plan.new_visits.HELD", held)
+    again = History.create(tmp_path / "again")
+    again.add(pieces[0])
+    assert planned(again, policy, carry=True) == first
+    for piece in pieces[1:]:
+        again.add(piece)
+    assert planned(again, policy, carry=True) == whole
+    again.compact()
+    assert planned(again, policy, carry=True) == whole
+
+
+def test_older_visits_that_come_while_segments_are_read_are_learnt_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recrawl.plan.new_visits.SEGMENT", 7)
+    monkeypatch.setattr("recrawl.plan.new_visits.HELD", 5)
+    visits = sorted(made_up(13), key=lambda visit: visit.at)
+    history = History.create(tmp_path / "h")
+    history.add(visits[20:])
+    read, left = NewVisits.timeline, [visits[:20]]
+
+    def meanwhile(self: NewVisits, since: int, until: int) -> Timeline:
+        if since != NEVER and left:
+            History.open(tmp_path / "h").add(left.pop())
+        return read(self, since, until)
+
+    monkeypatch.setattr(NewVisits, "timeline", meanwhile)
+    during = planned(history, "expected-harvest")
+    assert not left
+    assert during == planned(history, "expected-harvest")
 
 
 def test_only_visits_since_the_last_plan_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

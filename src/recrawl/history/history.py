@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,13 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Ints
-from recrawl.core.times import parse_moment
+from recrawl.core.times import NEVER, microseconds, parse_moment
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.beside import Beside
 from recrawl.history.description import describe
 from recrawl.history.hints import HINTS
+from recrawl.history.keys import best_rows, distinct
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
+from recrawl.history.row_groups import RowGroup
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
@@ -144,30 +147,48 @@ class History:
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result(), files)
 
-    def timeline_after(self, moment: datetime, *, with_words: bool = False) -> Timeline:
-        """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read."""
-        with suppress(TooSlim):
-            return self._built_after(moment, [*SLIM, "terms"] if with_words else list(SLIM))
-        return self._built_after(moment, None)
+    def timeline_after(self, moment: datetime | None, *, with_words: bool = False, all_links: bool = True) -> Timeline:
+        """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read.
 
-    def _built_after(self, moment: datetime, columns: list[str] | None) -> Timeline:
-        later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
+        None: all visits.
+
+        Without `all_links` only the links of the later visits are read, and of those that they are compared with.
+        """
+        with suppress(TooSlim):
+            return self._built_after(moment, [*SLIM, "terms"] if with_words else list(SLIM), all_links)
+        return self._built_after(moment, None, all_links)
+
+    def _built_after(self, moment: datetime | None, columns: list[str] | None, all_links: bool) -> Timeline:
         until = self._when()
 
         def read(table: ds.Dataset) -> pa.Table:
-            fresh = table.to_table(["page"], filter=later if until is None else later & until)
+            if moment is None:
+                return table.to_table(columns, filter=until)
+            fresh = table.to_table(["page"], filter=self._later(moment))
             of_pages = pc.is_in(ds.field("page"), pc.unique(fresh["page"]))
             return table.to_table(columns, filter=of_pages if until is None else of_pages & until)
 
         rows, files = self.store.read_at_once("visits", read)
         rows = ordered(rows)
-        wanted = np.unique(rows["links"].drop_null().to_numpy())
-        return build(rows, self.store.scan("link_sets", partial(LinkSets.some, wanted)), files)
+        since = NEVER if moment is None else microseconds(moment)
+
+        def with_sets(groups: list[RowGroup]) -> Timeline:
+            sets, places = LinkSets.located(distinct(rows["links"].drop_null().to_numpy()), groups)
+            bare = build(rows, sets, files)
+            used = np.full(len(sets.digest), all_links)
+            used[bare.compared(bare.at > since)] = True
+            return replace(bare, sets=sets.with_links_of(used, places))
+
+        return self.store.scan("link_sets", with_sets)
 
     @cached_property
     def novelty(self) -> Novelty:
         """What was new on each visit of the timeline, in all three meanings."""
         return count_new(self.timeline)
+
+    def n_rows(self) -> int:
+        """How many visits are stored, about: a few may be there twice, and `until` is not asked."""
+        return self.store.scan("visits", lambda groups: sum(group.n_rows for group in groups))
 
     def visits(self) -> VisitTable:
         """All visits as a table, for pandas or Arrow: what each showed and what was new."""
@@ -175,18 +196,24 @@ class History:
 
     def visits_since(self, moment: datetime, columns: list[str]) -> pa.Table:
         """Some columns of the visits after a moment, as they are on disk: in no order, and a few of them perhaps twice."""
-        later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
-        until = self._when()
-        return self.store.read("visits", columns, later if until is None else later & until)
+        return self.store.read("visits", columns, self._later(moment))
 
     def page_times(self) -> tuple[Ints, Ints]:
         """The page and the time of every visit, ordered by both, without anything that the visits showed."""
-        rows = self.store.read("visits", ["page", "at"], self._when())
+        return self.page_times_after(None)[:2]
+
+    def page_times_after(self, moment: datetime | None) -> tuple[Ints, Ints, tuple[str, ...]]:
+        """The same of visits after a moment, and the names of all files that hold visits."""
+        which = self._when() if moment is None else self._later(moment)
+        rows, files = self.store.read_at_once("visits", lambda table: table.to_table(["page", "at"], filter=which))
         page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
-        order = np.lexsort((at, page))
-        page, at = page[order], at[order]
-        is_other = np.append(True, (page[1:] != page[:-1]) | (at[1:] != at[:-1]))[: len(page)]
-        return page[is_other], at[is_other]
+        order = best_rows(page, at, lambda: np.zeros(len(page), np.int64))
+        return page[order], at[order], files
+
+    def _later(self, moment: datetime) -> ds.Expression:
+        """Which visits are after a moment."""
+        later, until = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type), self._when()
+        return later if until is None else later & until
 
     def _when(self) -> ds.Expression | None:
         """Which visits belong to it; None: all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,13 @@ from recrawl.core.array_hashing import hash64_strings
 from recrawl.core.arrays import Flags, Ints, Ints8
 from recrawl.web.visit import Outcome
 
-MAX_RUNS = 8  #: sorted runs kept apart; past that they are merged into one
+Run = TypeVar("Run")
+
+
+def settle(runs: list[Run], size: Callable[[Run], int], merge: Callable[[list[Run]], Run]) -> None:
+    """Merge the last runs until each has twice the size of the next: few runs, and every key is merged a few times only."""
+    while len(runs) > 1 and size(runs[-2]) < 2 * size(runs[-1]):
+        runs[-2:] = [merge(runs[-2:])]
 
 
 class KnownIds:
@@ -38,16 +45,17 @@ class KnownIds:
     def add(self, ids: Ints) -> None:
         """Take in ids, in any order."""
         self._runs.append(np.sort(ids))
-        if len(self._runs) > MAX_RUNS:
-            self._runs = [np.unique(np.concatenate(self._runs))]
+        settle(self._runs, len, lambda runs: distinct(np.concatenate(runs)))
 
     def holds(self, ids: Ints) -> Flags:
         """For each id, whether it is known."""
-        held = np.zeros(len(ids), np.bool_)
+        order = np.argsort(ids)  # in random order every step of every search would miss the cache
+        ids, found, held = ids[order], np.zeros(len(ids), np.bool_), np.empty(len(ids), np.bool_)
         for run in self._runs:
             if len(run):
                 at = np.minimum(np.searchsorted(run, ids), len(run) - 1)
-                held |= run[at] == ids
+                found |= run[at] == ids
+        held[order] = found
         return held
 
 

@@ -31,11 +31,11 @@ class PastVisits:
     digest: int = 0
     files: frozenset[str] = field(default_factory=frozenset)
 
-    def with_more(self, timeline: Timeline, since: int, until: int) -> PastVisits:
-        """The same with the visits of a timeline after one moment and up to another."""
+    def with_more(self, timeline: Timeline, since: int, until: int, files: tuple[str, ...]) -> PastVisits:
+        """The same with the visits of a timeline after one moment and up to another; `files`: all that hold visits."""
         rows = np.flatnonzero((timeline.at > since) & (timeline.at <= until))
         n, digest = _digest(timeline.rows, rows)
-        return PastVisits(self.n + n, (self.digest + digest) & 0xFFFFFFFFFFFFFFFF, frozenset(timeline.files))
+        return PastVisits(self.n + n, (self.digest + digest) & 0xFFFFFFFFFFFFFFFF, frozenset(files))
 
     def is_unchanged(self, history: History, until: int) -> bool:
         """Whether the visits up to the moment are still these, and no others."""

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from recrawl.core.workers import cores, read_ahead
 
+S = TypeVar("S")
 T = TypeVar("T")
 #: Row groups read at once, at most: with many cores a whole table would be in memory beside what is made of it.
 AT_ONCE = 4
@@ -58,6 +59,6 @@ def row_groups(files: Iterable[str]) -> list[RowGroup]:
     return [RowGroup(file, i, metadata) for file, metadata in with_metadata for i in range(metadata.num_row_groups)]
 
 
-def side_by_side(work: Callable[[RowGroup], T], groups: Iterable[RowGroup]) -> Iterator[T]:
-    """The result of the work on each row group, in order; a few cores share it, and none runs far ahead of the reader."""
-    return read_ahead(work, groups, min(cores(), AT_ONCE))
+def side_by_side(work: Callable[[S], T], parts: Iterable[S]) -> Iterator[T]:
+    """The result of the work on each part of a table, in order; a few cores share it, and none runs far ahead of the reader."""
+    return read_ahead(work, parts, min(cores(), AT_ONCE))

@@ -29,7 +29,7 @@ from recrawl.core.arrays import Flags, Ints
 from recrawl.core.files import write_text
 from recrawl.core.version import __version__
 from recrawl.errors import HistoryError
-from recrawl.history.keys import MAX_RUNS, KnownIds, best_rows, precedence
+from recrawl.history.keys import KnownIds, best_rows, precedence, settle
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
@@ -229,8 +229,7 @@ class Store:
             if file not in self._visit_files:
                 self._visit_runs.append(_sorted_keys([_visit_keys(pq.read_table(file, schema=VISITS))]))
                 self._visit_files.add(file)
-        if len(self._visit_runs) > MAX_RUNS:
-            self._visit_runs = [_sorted_keys(self._visit_runs)]
+                settle(self._visit_runs, lambda run: len(run[0]), _sorted_keys)
 
     def _known_visits(self, page: Ints, at: Ints) -> tuple[Flags, Ints]:
         """Whether each (page, at) is there already, and with which precedence."""

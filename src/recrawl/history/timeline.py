@@ -21,12 +21,30 @@ from recrawl.core.arrays import Flags, Ints, Ints8
 from recrawl.core.hashtable import new_index, slot
 from recrawl.history.keys import best_rows, outcomes, precedence
 from recrawl.history.row_groups import RowGroup, side_by_side
-from recrawl.history.schema import LINK_SETS, VISITS
+from recrawl.history.schema import VISITS
 from recrawl.history.url_lookup import IdFilter
 from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
 
 LOOK_BACK = 64  #: how many earlier copies a digest without links is compared with
+
+
+@dataclass(frozen=True)
+class SetPlaces:
+    """Where some sets are stored, which follow each other in a `LinkSets`."""
+
+    group: RowGroup
+    row: Ints  # ascending
+    first: int  # the number of the first of them
+
+    @property
+    def sets(self) -> slice:
+        """Their numbers."""
+        return slice(self.first, self.first + len(self.row))
+
+    def read(self, some: Flags) -> pa.Table:
+        """Of those among some sets (all sets are asked for): their links, and how many are internal."""
+        return self.group.read(["n_internal", "links"]).take(pa.array(self.row[some[self.sets]]))
 
 
 @dataclass(frozen=True)
@@ -62,18 +80,42 @@ class LinkSets:
         return cls(digest, start, links[: start[n]], n_internal)
 
     @classmethod
-    def some(cls, wanted: Ints, groups: Sequence[RowGroup]) -> LinkSets:
-        """Only the sets with these digests (ascending): nothing but digests is read of row groups that hold none of them."""
-        only = IdFilter(wanted)
-        nothing = LINK_SETS.empty_table()
+    def located(cls, wanted: Ints, groups: Sequence[RowGroup]) -> tuple[LinkSets, list[SetPlaces]]:
+        """The sets with these digests (ascending), as yet without their links, and where to read them.
 
-        def read(group: RowGroup) -> pa.Table:
-            rows, _ = only.among(group.read(["digest"])["digest"].to_numpy())
-            return group.read(LINK_SETS.names).take(pa.array(np.sort(rows))) if len(rows) else nothing
+        Nothing but digests is read. Sets are in the order in which they are stored; those that are not there are left out.
+        """
+        only, left = IdFilter(wanted), np.ones(len(wanted), np.bool_)
+        digests, places, n = [wanted[:0]], [], 0
+        read = side_by_side(lambda group: only.among(group.read(["digest"])["digest"].to_numpy()), groups)
+        for group, (row, which) in zip(groups, read, strict=True):
+            in_order = np.argsort(row)
+            row, which = row[in_order], which[in_order]
+            once = np.zeros(len(row), np.bool_)
+            once[np.unique(which, return_index=True)[1]] = True  # a set may be there twice
+            once &= left[which]
+            row, which = row[once], which[once]
+            left[which] = False
+            if len(row):
+                places.append(SetPlaces(group, row, n))
+                digests.append(wanted[which])
+                n += len(row)
+        digest = np.concatenate(digests)
+        return cls(digest, np.zeros(n + 1, np.int64), wanted[:0], np.zeros(n, np.int64)), places
 
-        parts = [part for part in side_by_side(read, groups) if part.num_rows]
-        n_links = sum(int(pc.sum(pc.list_value_length(part["links"])).as_py() or 0) for part in parts)
-        return cls.from_parts(parts, sum(part.num_rows for part in parts), n_links)
+    def with_links_of(self, some: Flags, places: Sequence[SetPlaces]) -> LinkSets:
+        """These sets with the links of some of them; the others seem to have none."""
+        chosen = [place for place in places if some[place.sets].any()]
+        sizes, n_internal = np.zeros((2, len(self.digest)), np.int64)
+        links, n = np.empty(sum(place.group.n_values("links") for place in chosen), np.int64), 0
+        for place, rows in zip(chosen, side_by_side(lambda place: place.read(some), chosen), strict=True):
+            sets = place.sets.start + np.flatnonzero(some[place.sets])
+            sizes[sets] = pc.list_value_length(rows["links"]).fill_null(0).to_numpy()
+            n_internal[sets] = rows["n_internal"].to_numpy()
+            values = pc.list_flatten(rows["links"]).to_numpy()
+            links[n : n + len(values)] = values
+            n += len(values)
+        return LinkSets(self.digest, np.append(0, np.cumsum(sizes)), links[:n], n_internal)
 
     def only(self, kind: LinkKind) -> LinkSets:
         """The same sets with their internal or external links only."""
@@ -135,6 +177,12 @@ class Timeline:
         internal = self.sets.n_internal[at] if len(self.sets.digest) else np.zeros(len(at), np.int64)
         all_links = np.diff(self.sets.start)[at] if len(self.sets.digest) else internal
         return np.where(known, internal, -1), np.where(known, all_links - internal, -1)
+
+    def compared(self, visits: Flags) -> Ints:
+        """The link sets that some visits show, and those that they are compared with."""
+        shown, before = self.links[visits], self.compared_with[visits]
+        sets = np.append(shown, self.links[before[before >= 0]])
+        return sets[sets >= 0]
 
     def with_links(self, kind: LinkKind) -> Timeline:
         """The same visits with their internal or external links only."""

@@ -22,16 +22,17 @@ import numpy as np
 import orjson
 import xxhash
 
-from recrawl.core.arrays import Ints, places_of
+from recrawl.core.arrays import places_of
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
 from recrawl.errors import BadState, NotEnoughData
-from recrawl.history import History, Timeline
+from recrawl.history import History
 from recrawl.history.past import PastVisits
 from recrawl.history.states import Checkpoint, States
 from recrawl.models.change_expectation import ChangeExpectation
 from recrawl.models.link_expectation import LinkExpectation
+from recrawl.plan.new_visits import NewVisits, PastChanged
 from recrawl.plan.own_plans import OwnPlans
 from recrawl.policies.base import Policy
 from recrawl.policies.registry import blaming
@@ -43,7 +44,6 @@ from recrawl.world.roots import DOMAINS, Roots
 from recrawl.world.stream import Stream, next_segment
 
 Say = Callable[[str], None]
-SEGMENT = 5_000_000  #: visits, about, that are followed at once; never less than a batch
 
 
 @dataclass
@@ -61,8 +61,7 @@ class Learnt:
 
     def go_on(
         self,
-        history: History,
-        held: list[Timeline],
+        fresh: NewVisits,
         until: int,
         *,
         own_plans: OwnPlans,
@@ -70,19 +69,21 @@ class Learnt:
         roots: Roots = DOMAINS,
         is_last: bool = False,
     ) -> None:
-        """Learn from the visits of a timeline up to a moment that come after those learnt from so far.
+        """Learn from new visits up to a moment.
 
-        `held` holds nothing but the timeline. With `is_last` nothing more will be asked of it, and it is let go before learning
-        begins: both together would be the most that a plan has in memory.
+        With `is_last` nothing more will be asked of them, and they are let go before learning begins: both together would be the
+        most that a plan has in memory.
         """
         assert self.rule is not None
         if self.stream.until == NEVER:
             with blaming(self.policy):
                 self.policy.start(self.stream.pages)
+        timeline = fresh.timeline(self.stream.until, until)
+        self.visits = self.visits.with_more(timeline, self.stream.until, until, fresh.files)
         segment = next_segment(
             self.stream,
-            history,
-            held[0],
+            fresh.history,
+            timeline,
             self.rule,
             until=until,
             needs=self.policy.needs,
@@ -90,8 +91,8 @@ class Learnt:
             roots=roots,
         )
         if is_last:
-            held.clear()
-            history.release()
+            fresh.let_go()
+        del timeline
         pages = self.stream.pages
         with blaming(self.policy), ThreadPoolExecutor(3) as threads:
             for visits, n_before in self.stream.follow(segment):
@@ -133,59 +134,56 @@ class Learning:
         if learnt is None:
             learnt = Learnt(self.policy)
         self.on_step("reading visits")
-        held = [self._new_visits(learnt)]
-        timeline = held[0]
-        if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, timeline.files):
+        fresh = self._new_visits(learnt)
+        if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, fresh.files):
             return self.learn(before)  # older visits were added just now
-        if learnt.stream.until == NEVER and not timeline.n_visits:
+        if learnt.stream.until == NEVER and not len(fresh.at):
             until = " up to that time" if self.history.until else ""
             raise NotEnoughData(f"the history holds no visits{until}")
-        rule = rule_for(self.every, self._pace(learnt, timeline))
+        rule = rule_for(self.every, self._pace(learnt, fresh))
         if learnt.rule is not None and not learnt.pace.is_same(rule, learnt.rule):
             self.on_note(f"learning again from the beginning, since visits now come {rule.why}")
             return replace(self, relearn=True).learn()
-        if self._continues(learnt, timeline, rule):
+        if self._continues(learnt, fresh, rule):
             return self.learn(before=learnt.stream.until)
         learnt.rule = rule
-        del timeline
-        self._fold(learnt, held)
+        try:
+            self._fold(learnt, fresh)
+        except PastChanged:
+            return self.learn(before)
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
 
-    def _continues(self, learnt: Learnt, timeline: Timeline, rule: BatchRule) -> bool:
+    def _continues(self, learnt: Learnt, fresh: NewVisits, rule: BatchRule) -> bool:
         """Whether the first new visits belong to a batch that was taken to be complete."""
-        fresh = timeline.at[timeline.at > learnt.stream.until]
-        if learnt.stream.began is None or not len(fresh):
+        if learnt.stream.began is None or not len(fresh.at):
             return False
-        return rule.is_one_batch(learnt.stream.until, int(fresh.min()), learnt.stream.began)
+        return rule.is_one_batch(learnt.stream.until, int(fresh.at.min()), learnt.stream.began)
 
-    def _fold(self, learnt: Learnt, held: list[Timeline]) -> None:
-        fresh = held[0].at[held[0].at > learnt.stream.until]
-        moments = distinct_moments(fresh)
+    def _fold(self, learnt: Learnt, fresh: NewVisits) -> None:
+        moments = distinct_moments(fresh.at)
         own_plans = self._own_plans
         assert learnt.rule is not None
         ends = learnt.rule.batch_ends(moments, learnt.stream.began)
         complete = moments[moments <= ends[-2]] if len(ends) > 1 and len(moments) else moments[:0]
         if len(moments) and learnt.rule.is_over(int(moments[-1]), int(ends[-1]), microseconds(self.now)):
             complete = moments
-        self.on_step(f"learning from {count(len(fresh), 'visit')}")
+        self.on_step(f"learning from {count(len(fresh.at), 'visit')}")
         if len(complete):
             until = int(complete[-1])
-            pace = self._pace(learnt, held[0], until)
-            past = learnt.visits.with_more(held[0], learnt.stream.until, until)
-            for end in _segment_ends(fresh[fresh <= until], ends):
-                self._go_on(learnt, held, end, is_last=end == moments[-1])
-            learnt.pace, learnt.visits, learnt.plans = pace, past, own_plans.digest(until)
+            pace = self._pace(learnt, fresh, until)
+            for end in fresh.segment_ends(ends, until):
+                self._go_on(learnt, fresh, end, is_last=end == moments[-1])
+            learnt.pace, learnt.plans = pace, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
                 self._keep(learnt)
         if len(moments) > len(complete):
-            self._go_on(learnt, held, int(moments[-1]), is_last=True)
+            self._go_on(learnt, fresh, int(moments[-1]), is_last=True)
 
-    def _go_on(self, learnt: Learnt, held: list[Timeline], until: int, *, is_last: bool) -> None:
+    def _go_on(self, learnt: Learnt, fresh: NewVisits, until: int, *, is_last: bool) -> None:
         learnt.go_on(
-            self.history,
-            held,
+            fresh,
             until,
             own_plans=self._own_plans,
             notion=self.notion,
@@ -197,12 +195,10 @@ class Learning:
     def _own_plans(self) -> OwnPlans:
         return OwnPlans.of(self.history, repr(self.policy))
 
-    def _pace(self, learnt: Learnt, timeline: Timeline, until: int | None = None) -> CrawlPace:
+    def _pace(self, learnt: Learnt, fresh: NewVisits, until: int | None = None) -> CrawlPace:
         """How fast the history was crawled, up to a moment."""
-        fresh = timeline.at > learnt.stream.until
-        if until is not None:
-            fresh &= timeline.at <= until
-        page, at = timeline.page[fresh], timeline.at[fresh]
+        is_used = slice(None) if until is None or until >= fresh.at.max() else fresh.at <= until
+        page, at = fresh.page[is_used], fresh.at[is_used]
         place = places_of(learnt.stream.page, page)
         is_known = place >= 0
         last = np.where(
@@ -278,27 +274,15 @@ class Learning:
             return None
         return learnt
 
-    def _new_visits(self, learnt: Learnt) -> Timeline:
+    def _new_visits(self, learnt: Learnt) -> NewVisits:
         """The visits that are not learnt from yet, with all earlier ones to the same pages."""
-        with_words = self.notion is not None or Need.WORDS in self.policy.needs
-        if learnt.stream.until != NEVER:
-            timeline = self.history.timeline_after(moment(learnt.stream.until), with_words=with_words)
-        else:
-            timeline = self.history.timeline if with_words else self.history.slim_timeline
-        return timeline.with_links(self.links)
-
-
-def _segment_ends(at: Ints, ends: Ints) -> list[int]:
-    """Where to cut some visits, at ends of batches, so that few are in memory at once; the last one ends with the last visit."""
-    n_until = np.searchsorted(np.sort(at), ends, side="right")
-    cuts, done = [], 0
-    for end, n in zip(ends.tolist(), n_until.tolist(), strict=True):
-        if n - done >= SEGMENT or n == len(at):
-            cuts.append(int(end))
-            done = n
-        if n == len(at):
-            break
-    return [*cuts[:-1], int(at.max())]
+        return NewVisits.after(
+            self.history,
+            learnt.stream.until,
+            links=self.links,
+            with_words=self.notion is not None or Need.WORDS in self.policy.needs,
+            all_links=Need.UPDATES in self.policy.needs,
+        )
 
 
 def _sources(policy: type) -> list[str]:

@@ -1,0 +1,106 @@
+"""The visits that a policy has not learnt from yet: read at once where they are few, else segment by segment.
+
+What a visit shows depends on the earlier ones to its page, so every segment is read with these. Reading in segments costs time and
+saves memory: the visits of years are never held together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recrawl.core.arrays import Ints
+from recrawl.core.times import NEVER, moment
+from recrawl.history import History, Timeline
+from recrawl.history.past import PastVisits
+from recrawl.web.link_kinds import LinkKind
+
+SEGMENT = 5_000_000  #: visits, about, that are followed at once; never less than a batch
+HELD = 12_000_000  #: visits that are read at once, at most
+MOST_SEGMENTS = 8  #: each of them reads the earlier visits to its pages again
+
+
+class PastChanged(Exception):
+    """While visits were read, others were added that are older than some of them."""
+
+
+@dataclass(kw_only=True)
+class NewVisits:
+    """Pages and times of the visits after a moment, ordered by both, and the names of the files that hold all visits."""
+
+    history: History
+    page: Ints
+    at: Ints
+    files: tuple[str, ...]
+    links: LinkKind = "all"
+    with_words: bool = False
+    all_links: bool = True  # also those of visits that none of the new ones is compared with
+    #: All of them with the earlier ones to the same pages; None: too many to hold.
+    whole: Timeline | None = None
+
+    @classmethod
+    def after(
+        cls, history: History, since: int, *, links: LinkKind = "all", with_words: bool = False, all_links: bool = True
+    ) -> NewVisits:
+        """The visits after a moment (NEVER: all)."""
+        begin = None if since == NEVER else moment(since)
+        if history.n_rows() > HELD:
+            page, at, files = history.page_times_after(begin)
+            if len(at) > HELD:
+                return cls(
+                    history=history,
+                    page=page,
+                    at=at,
+                    files=files,
+                    links=links,
+                    with_words=with_words,
+                    all_links=all_links,
+                )
+        if since == NEVER:
+            timeline = history.timeline if with_words else history.slim_timeline
+        else:
+            timeline = history.timeline_after(begin, with_words=with_words, all_links=all_links)
+        fresh = timeline.at > since
+        return cls(
+            history=history,
+            page=timeline.page[fresh],
+            at=timeline.at[fresh],
+            files=timeline.files,
+            links=links,
+            whole=timeline.with_links(links),
+        )
+
+    def segment_ends(self, ends: Ints, until: int) -> list[int]:
+        """Where to cut the visits up to a moment, at ends of batches, so that few are in memory at once.
+
+        The last segment ends with the last of these visits.
+        """
+        at = np.sort(self.at[self.at <= until])
+        least = max(SEGMENT, 0 if self.whole is not None else len(at) // MOST_SEGMENTS)
+        n_until = np.searchsorted(at, ends, side="right")
+        cuts, done = [], 0
+        for end, n in zip(ends.tolist(), n_until.tolist(), strict=True):
+            if n - done >= least or n == len(at):
+                cuts.append(int(end))
+                done = n
+            if n == len(at):
+                break
+        return [*cuts[:-1], int(at[-1])]
+
+    def timeline(self, since: int, until: int) -> Timeline:
+        """The visits after one moment and up to another, with all earlier ones to the same pages; perhaps others, too."""
+        if self.whole is not None:
+            return self.whole
+        begin = None if since == NEVER else moment(since)
+        timeline = self.history.as_of(moment(until)).timeline_after(
+            begin, with_words=self.with_words, all_links=self.all_links
+        )
+        if not PastVisits(files=frozenset(self.files)).still_holds(self.history, int(self.at.max()), timeline.files):
+            raise PastChanged
+        return timeline.with_links(self.links)
+
+    def let_go(self) -> None:
+        """Nothing more will be asked of it."""
+        self.whole = None
+        self.history.release()
