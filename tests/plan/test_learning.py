@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -175,6 +175,7 @@ def test_it_does_not_matter_how_many_visits_are_read_and_followed_at_once(
     whole = planned(history, policy)
     monkeypatch.setattr("recrawl.plan.new_visits.SEGMENT", 7)
     monkeypatch.setattr("recrawl.plan.new_visits.HELD", held)
+    monkeypatch.setattr("recrawl.plan.new_visits.PART", 11)
     again = History.create(tmp_path / "again")
     again.add(pieces[0])
     assert planned(again, policy, carry=True) == first
@@ -193,14 +194,14 @@ def test_older_visits_that_come_while_segments_are_read_are_learnt_from(
     visits = sorted(made_up(13), key=lambda visit: visit.at)
     history = History.create(tmp_path / "h")
     history.add(visits[20:])
-    read, left = NewVisits.timeline, [visits[:20]]
+    read, left = NewVisits._timelines, [visits[:20]]
 
-    def meanwhile(self: NewVisits, since: int, until: int) -> Timeline:
+    def meanwhile(self: NewVisits, since: int, until: int) -> Iterator[Timeline]:
         if since != NEVER and left:
             History.open(tmp_path / "h").add(left.pop())
         return read(self, since, until)
 
-    monkeypatch.setattr(NewVisits, "timeline", meanwhile)
+    monkeypatch.setattr(NewVisits, "_timelines", meanwhile)
     during = planned(history, "expected-harvest")
     assert not left
     assert during == planned(history, "expected-harvest")

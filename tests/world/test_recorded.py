@@ -30,6 +30,7 @@ from recrawl.world.readings import ONLY_RECORDED
 from recrawl.world.recorded import FAILED, UNREAD
 from recrawl.world.recording import record
 from recrawl.world.related import Related
+from recrawl.world.showings import Showings
 from recrawl.world.stream import Stream, next_segment
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -72,7 +73,7 @@ def test_a_visit_whose_links_are_not_known_is_a_visit_and_shows_changes(tmp_path
     assert world.url.to_pylist() == ["https://e.org/a", "https://e.org/c"]  # the other one never shows its links
     assert laid_out(world, world.shows)[1].tolist() == [UNREAD, UNREAD]
     rule, until = rule_for(ENDS, CrawlPace()), int(history.timeline.at.max())
-    segment = next_segment(stream, history, history.timeline, rule, until=until)
+    segment = next_segment(stream, history, Showings.of(history, history.timeline, until=until), rule)
     batches = stream.follow(segment)
     first, _ = next(batches)
     assert first.answered.tolist() == [True, False, True]
@@ -99,8 +100,9 @@ def test_visits_followed_as_they_come_are_those_that_are_made_in_the_recorded_wo
     needs, until = frozenset({Need.UPDATES}), int(history.timeline.at.max())
     crawler = Crawler(world, needs, between=ONLY_RECORDED)
     n_known = 0
+    showings = Showings.of(history, history.timeline, until=until, needs=needs)
     for cycle, (visits, n_before) in enumerate(
-        stream.follow(next_segment(stream, history, history.timeline, rule, until=until, needs=needs))
+        stream.follow(next_segment(stream, history, showings, rule, needs=needs))
     ):
         other = crawler.visit_recorded().visits if cycle else crawler.first.visits
         assert n_before == n_known

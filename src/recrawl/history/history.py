@@ -147,26 +147,33 @@ class History:
             sets = other.submit(self.store.scan, "link_sets", LinkSets.from_groups)
             return build(ordered(rows), sets.result(), files)
 
-    def timeline_after(self, moment: datetime | None, *, with_words: bool = False, all_links: bool = True) -> Timeline:
+    def timeline_after(
+        self,
+        moment: datetime | None,
+        *,
+        pages: tuple[int, int] | None = None,
+        with_words: bool = False,
+        all_links: bool = True,
+    ) -> Timeline:
         """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read.
 
-        None: all visits.
-
-        Without `all_links` only the links of the later visits are read, and of those that they are compared with.
+        None: all visits. `pages`: only those of pages with ids from the first to the second. Without `all_links` only the links of
+        the later visits are read, and of those that they are compared with.
         """
+        of = None if pages is None else (ds.field("page") >= pages[0]) & (ds.field("page") <= pages[1])
         with suppress(TooSlim):
-            return self._built_after(moment, [*SLIM, "terms"] if with_words else list(SLIM), all_links)
-        return self._built_after(moment, None, all_links)
+            return self._built_after(moment, of, [*SLIM, "terms"] if with_words else list(SLIM), all_links)
+        return self._built_after(moment, of, None, all_links)
 
-    def _built_after(self, moment: datetime | None, columns: list[str] | None, all_links: bool) -> Timeline:
-        until = self._when()
-
+    def _built_after(
+        self, moment: datetime | None, of: ds.Expression | None, columns: list[str] | None, all_links: bool
+    ) -> Timeline:
         def read(table: ds.Dataset) -> pa.Table:
             if moment is None:
-                return table.to_table(columns, filter=until)
-            fresh = table.to_table(["page"], filter=self._later(moment))
+                return table.to_table(columns, filter=_both(self._when(), of))
+            fresh = table.to_table(["page"], filter=_both(self._later(moment), of))
             of_pages = pc.is_in(ds.field("page"), pc.unique(fresh["page"]))
-            return table.to_table(columns, filter=of_pages if until is None else of_pages & until)
+            return table.to_table(columns, filter=_both(_both(self._when(), of), of_pages))
 
         rows, files = self.store.read_at_once("visits", read)
         rows = ordered(rows)
@@ -212,8 +219,8 @@ class History:
 
     def _later(self, moment: datetime) -> ds.Expression:
         """Which visits are after a moment."""
-        later, until = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type), self._when()
-        return later if until is None else later & until
+        later = ds.field("at") > pa.scalar(moment.astimezone(UTC), VISITS.field("at").type)
+        return later if self.until is None else later & self._when()
 
     def _when(self) -> ds.Expression | None:
         """Which visits belong to it; None: all."""
@@ -253,6 +260,13 @@ class History:
         self.store.compact()
         for table in (HINTS, PLANS_TABLE, WATCHING):
             table.compact(self.beside)
+
+
+def _both(one: ds.Expression | None, other: ds.Expression | None) -> ds.Expression | None:
+    """Both conditions; None: there is none."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one & other
 
 
 def count_new(timeline: Timeline) -> Novelty:

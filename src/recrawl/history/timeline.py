@@ -129,6 +129,21 @@ class LinkSets:
         n_internal = self.n_internal if kind == "internal" else np.zeros_like(self.n_internal)
         return LinkSets(self.digest, start, self.links[kept], n_internal)
 
+    def kept(self, which: Flags) -> LinkSets:
+        """Some of the sets."""
+        sizes = np.diff(self.start)
+        start = np.append(0, np.cumsum(sizes[which]))
+        return LinkSets(self.digest[which], start, self.links[np.repeat(which, sizes)], self.n_internal[which])
+
+    @classmethod
+    def joined(cls, parts: Sequence[LinkSets]) -> LinkSets:
+        """The sets of all parts, one after the other."""
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        digest, links, n_internal = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("digest", "links", "n_internal")
+        )
+        return cls(digest, np.append(0, np.cumsum(sizes)), links, n_internal)
+
     def find(self, digests: Ints, known: Flags) -> Ints:
         """The set of each digest, -1 where it is not known."""
         positions: Ints = _find(self.digest, new_index(len(self.digest)), digests, known)

@@ -32,6 +32,7 @@ from recrawl.history.past import PastVisits
 from recrawl.history.states import Checkpoint, States
 from recrawl.models.change_expectation import ChangeExpectation
 from recrawl.models.link_expectation import LinkExpectation
+from recrawl.plan.keeping import Keeper
 from recrawl.plan.new_visits import NewVisits, PastChanged
 from recrawl.plan.own_plans import OwnPlans
 from recrawl.policies.base import Policy
@@ -78,21 +79,12 @@ class Learnt:
         if self.stream.until == NEVER:
             with blaming(self.policy):
                 self.policy.start(self.stream.pages)
-        timeline = fresh.timeline(self.stream.until, until)
-        self.visits = self.visits.with_more(timeline, self.stream.until, until, fresh.files)
-        segment = next_segment(
-            self.stream,
-            fresh.history,
-            timeline,
-            self.rule,
-            until=until,
-            needs=self.policy.needs,
-            notion=notion,
-            roots=roots,
-        )
+        needs = self.policy.needs
+        showings, self.visits = fresh.showings(self.visits, self.stream.until, until, needs, notion)
         if is_last:
             fresh.let_go()
-        del timeline
+        segment = next_segment(self.stream, fresh.history, showings, self.rule, needs=needs, roots=roots)
+        del showings
         pages = self.stream.pages
         with blaming(self.policy), ThreadPoolExecutor(3) as threads:
             for visits, n_before in self.stream.follow(segment):
@@ -126,8 +118,24 @@ class Learning:
     relearn: bool = False
     on_step: Say = lambda step: None
     on_note: Say = lambda note: None
+    keeper: Keeper = field(default_factory=Keeper, repr=False, compare=False)
 
-    def learn(self, before: int | None = None) -> Learnt:
+    def learn(self) -> Learnt:
+        """All that the past shows."""
+        learnt = self.learn_and_keep_later()
+        self.finish_keeping()
+        return learnt
+
+    def learn_and_keep_later(self) -> Learnt:
+        """The same, while what was learnt is still being written: nothing of it may be changed before `finish_keeping`."""
+        return self._learn(None)
+
+    def finish_keeping(self) -> None:
+        """Wait until what was learnt is written."""
+        if (error := self.keeper.finish()) is not None:
+            self._cannot_keep(error)
+
+    def _learn(self, before: int | None) -> Learnt:
         """All that the past shows; `before`: without states that have learnt up to that moment or later."""
         self.on_step("looking for what was learnt before")
         learnt = None if self.relearn else self._restored(before)
@@ -136,21 +144,21 @@ class Learning:
         self.on_step("reading visits")
         fresh = self._new_visits(learnt)
         if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, fresh.files):
-            return self.learn(before)  # older visits were added just now
+            return self._learn(before)  # older visits were added just now
         if learnt.stream.until == NEVER and not len(fresh.at):
             until = " up to that time" if self.history.until else ""
             raise NotEnoughData(f"the history holds no visits{until}")
         rule = rule_for(self.every, self._pace(learnt, fresh))
         if learnt.rule is not None and not learnt.pace.is_same(rule, learnt.rule):
             self.on_note(f"learning again from the beginning, since visits now come {rule.why}")
-            return replace(self, relearn=True).learn()
+            return replace(self, relearn=True)._learn(None)
         if self._continues(learnt, fresh, rule):
-            return self.learn(before=learnt.stream.until)
+            return self._learn(learnt.stream.until)
         learnt.rule = rule
         try:
             self._fold(learnt, fresh)
         except PastChanged:
-            return self.learn(before)
+            return self._learn(before)
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
 
@@ -177,8 +185,9 @@ class Learning:
             learnt.pace, learnt.plans = pace, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
-                self._keep(learnt)
+                self._begin_keeping(learnt)
         if len(moments) > len(complete):
+            self.finish_keeping()
             self._go_on(learnt, fresh, int(moments[-1]), is_last=True)
 
     def _go_on(self, learnt: Learnt, fresh: NewVisits, until: int, *, is_last: bool) -> None:
@@ -220,7 +229,7 @@ class Learning:
             about += [self.roots.spec, *sorted(self.roots.listed)]
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
 
-    def _keep(self, learnt: Learnt) -> None:
+    def _begin_keeping(self, learnt: Learnt) -> None:
         head = {
             "policy": self.policy.name,
             "every": self.every,
@@ -231,9 +240,15 @@ class Learning:
         }
         try:
             tree, arrays = taken(learnt)
-            States(self.history.beside).save(self._subject, learnt.stream.until, head, tree, arrays)
-        except Exception as error:  # whatever a policy holds, or a disk does: the plan is made, and can be made again
-            self.on_note(f"what was learnt could not be kept, so the next plan learns it again: {error}")
+        except Exception as error:  # whatever a policy holds
+            self._cannot_keep(error)
+            return
+        states, until = States(self.history.beside), learnt.stream.until
+        self.keeper.begin(lambda: states.save(self._subject, until, head, tree, arrays))
+
+    def _cannot_keep(self, error: Exception) -> None:
+        """The plan is made, and can be made again."""
+        self.on_note(f"what was learnt could not be kept, so the next plan learns it again: {error}")
 
     def _restored(self, before: int | None) -> Learnt | None:
         """The newest state that fits the history as it is now; None where there is none."""

@@ -6,6 +6,7 @@ saves memory: the visits of years are never held together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,14 @@ from recrawl.core.times import NEVER, moment
 from recrawl.history import History, Timeline
 from recrawl.history.past import PastVisits
 from recrawl.web.link_kinds import LinkKind
+from recrawl.world.notions import Notion
+from recrawl.world.pages import Need
+from recrawl.world.showings import Showings
 
 SEGMENT = 5_000_000  #: visits, about, that are followed at once; never less than a batch
 HELD = 12_000_000  #: visits that are read at once, at most
+PART = 8_000_000  #: visits that are looked at at once where there are too many to hold: those of some of the pages
+_LEAST, _MOST = -(2**63), 2**63 - 1  # ids of pages
 MOST_SEGMENTS = 8  #: each of them reads the earlier visits to its pages again
 
 
@@ -88,17 +94,36 @@ class NewVisits:
                 break
         return [*cuts[:-1], int(at[-1])]
 
-    def timeline(self, since: int, until: int) -> Timeline:
-        """The visits after one moment and up to another, with all earlier ones to the same pages; perhaps others, too."""
+    def showings(
+        self, past: PastVisits, since: int, until: int, needs: frozenset[Need], notion: Notion | None
+    ) -> tuple[Showings, PastVisits]:
+        """What the visits after one moment and up to another showed, and the visits of the past with them."""
+        parts = []
+        for timeline in self._timelines(since, until):
+            part = Showings.of(self.history, timeline, since=since, until=until, needs=needs, notion=notion)
+            past = past.with_more(timeline, since, until, self.files)
+            parts.append(part if self.whole is not None else part.trimmed())
+        return parts[0] if len(parts) == 1 else Showings.joined(parts), past
+
+    def _timelines(self, since: int, until: int) -> Iterator[Timeline]:
+        """The visits up to a moment of pages that are visited after another; those of some pages after those of others."""
         if self.whole is not None:
-            return self.whole
-        begin = None if since == NEVER else moment(since)
-        timeline = self.history.as_of(moment(until)).timeline_after(
-            begin, with_words=self.with_words, all_links=self.all_links
-        )
-        if not PastVisits(files=frozenset(self.files)).still_holds(self.history, int(self.at.max()), timeline.files):
-            raise PastChanged
-        return timeline.with_links(self.links)
+            yield self.whole
+            return
+        begin, history = None if since == NEVER else moment(since), self.history.as_of(moment(until))
+        n_parts = -(-history.n_rows() // PART)
+        cuts = self.page[np.arange(1, n_parts) * len(self.page) // n_parts].tolist()
+        for low, high in zip([_LEAST, *cuts], [*(cut - 1 for cut in cuts), _MOST], strict=True):
+            if high < low:
+                continue
+            timeline = history.timeline_after(
+                begin, pages=(low, high), with_words=self.with_words, all_links=self.all_links
+            )
+            if not PastVisits(files=frozenset(self.files)).still_holds(
+                self.history, int(self.at.max()), timeline.files
+            ):
+                raise PastChanged
+            yield timeline.with_links(self.links)
 
     def let_go(self) -> None:
         """Nothing more will be asked of it."""

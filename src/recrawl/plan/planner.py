@@ -72,15 +72,20 @@ class Planner:
         self.now = now or history.until or datetime.now(UTC)
         self.forbidden, self.carry = forbidden, carry
         self.on_step, self.on_note = on_step, on_note
+        self._finish_keeping: Callable[[], None] = lambda: None
 
     def plan(self) -> Plan:
         """The pages to fetch next."""
-        return make_plan(self.situation, self.request, self.now)
+        made = make_plan(self.situation, self.request, self.now)
+        self._finish_keeping()
+        return made
 
     def explain(self, url: str) -> PlanExplanation:
         """Why a page is, or is not, in the plan."""
         page = known_page(self.history, url)  # at once, before the past is read
-        return explain_page(self.situation, self.request, self.budget, page, self.now)
+        explained = explain_page(self.situation, self.request, self.budget, page, self.now)
+        self._finish_keeping()
+        return explained
 
     @cached_property
     def situation(self) -> Situation:
@@ -108,6 +113,7 @@ class Planner:
             on_step=self.on_step,
             on_note=self.on_note,
         )
+        self._finish_keeping = learning.finish_keeping
         return survey(learning)
 
     @cached_property

@@ -16,8 +16,8 @@ DEFAULT_CYCLE_HOURS = 24.0  #: where there was only one batch so far
 
 
 def survey(learning: Learning) -> Situation:
-    """Learn, and look at what else is known of the pages."""
-    history, learnt = learning.history, learning.learn()
+    """Learn, and look at what else is known of the pages; what was learnt may still be being written."""
+    history, learnt = learning.history, learning.learn_and_keep_later()
     history.release()  # as large as all that follows, which needs nothing of it
     stream, pages = learnt.stream, learnt.stream.pages
     if Need.RELATED in learnt.policy.needs and len(pages) <= MAX_RELATED:

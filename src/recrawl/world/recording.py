@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists, places_of
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
+from recrawl.history.timeline import LinkSets
 from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
 from recrawl.world.batches import batches_of
@@ -64,7 +65,7 @@ def record(
     ids = np.unique(timeline.page[seen])
     with ThreadPoolExecutor(1) as other:  # neither needs the interpreter for long
         looked_up = other.submit(history.urls_of, ids)
-        number, sets, link = numbered_lists(timeline, readable)
+        number, sets, link = numbered_lists(timeline.page[readable], timeline.links[readable], timeline.sets)
         url = looked_up.result()
     first_full = _first_usual if candidates == KNOWN else _first_most
     start = first_full(timeline.page[seen], rounds.of_visit[seen], len(rounds.ends))
@@ -193,17 +194,17 @@ def _first_usual(page: Ints, of_visit: Ints, n_rounds: int) -> int:
     return int(np.argmax(so_far >= held.max() / 2))
 
 
-def numbered_lists(timeline: Timeline, readable: Ints) -> tuple[Ints, LinkLists, Ints]:
-    """For every visit the number of its list, the lists with small ascending numbers for links, and the links' ids.
+def numbered_lists(page: Ints, shown: Ints, sets: LinkSets) -> tuple[Ints, LinkLists, Ints]:
+    """For every visit, of a page and with a set shown, the number of its list; the lists with small ascending numbers for links;
+    and the links' ids. Visits are ordered by page and time.
 
     Lists stay in the order in which they are stored: those of a site that is crawled together lie, and are numbered, together.
     """
-    shown, sets = timeline.links[readable], timeline.sets
     is_used = np.zeros(len(sets.digest), np.bool_)
     is_used[shown] = True
     number = (np.cumsum(is_used) - 1)[shown]
     before = np.full(int(is_used.sum()), -1, np.int64)  # the list that the same page showed at its visit before
-    again = np.flatnonzero(timeline.page[readable[1:]] == timeline.page[readable[:-1]])
+    again = np.flatnonzero(page[1:] == page[:-1])
     again = again[number[again] < number[again + 1]]
     before[number[again + 1]] = number[again]
     start, links, link = numbered(sets.start, sets.links, sets.n_internal, np.flatnonzero(is_used), before)

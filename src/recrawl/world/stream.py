@@ -18,18 +18,16 @@ from numba import njit
 from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists, places_of
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, moment
-from recrawl.history import History, Timeline
-from recrawl.history.history import count_new
-from recrawl.history.novelty import new_since_previous
+from recrawl.history import History
 from recrawl.history.url_lookup import IdFilter
 from recrawl.web.visit import Outcome
 from recrawl.world.batches import BatchRule, distinct_moments
 from recrawl.world.kernels import learn_links, lists_of, unknown_links
-from recrawl.world.notions import Notion
 from recrawl.world.page_names import folders_and_namesakes
 from recrawl.world.pages import Need, Pages, Visits, hours_between
-from recrawl.world.recording import numbered_lists, versions
+from recrawl.world.recording import numbered_lists
 from recrawl.world.roots import DOMAINS, Roots, Sites, sites_of
+from recrawl.world.showings import Showings
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from recrawl.world.texts import StreamTexts
 
 RECENT = 100  #: batches that show how long one usually is
+AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 
 
 @dataclass
@@ -198,45 +197,32 @@ def _cuts(row, batch, n_pages):  # type: ignore[no-untyped-def]
 def next_segment(
     stream: Stream,
     history: History,
-    timeline: Timeline,
+    showings: Showings,
     rule: BatchRule,
     *,
-    until: int,
     needs: frozenset[Need] = frozenset(),
-    notion: Notion | None = None,
     roots: Roots = DOMAINS,
 ) -> Segment:
-    """The visits of a timeline after those that the stream has followed, up to a moment.
-
-    The timeline must hold all visits, early and late, to every page that is visited in the segment: what a visit shows depends on
-    the ones before it. For words and notions of change its rows must have the column `terms`.
-    """
-    fresh = np.flatnonzero((timeline.at > stream.until) & (timeline.at <= until))
-    at, page = timeline.at[fresh], timeline.page[fresh]
+    """Visits that come after those that the stream has followed, with what they showed."""
+    at, page = showings.at, showings.page
     batch = np.searchsorted(rule.batch_ends(distinct_moments(at), stream.began), at)
     new_page, new_url, first_batch = _new_pages(stream, history, page, batch)
     row = places_of(np.concatenate([stream.page, new_page]), page)
-    readable = fresh[(timeline.links[fresh] >= 0) & (timeline.outcome[fresh] <= Outcome.UNCHANGED)]
-    of_visit, lists, link = numbered_lists(timeline, readable)
+    readable = np.flatnonzero(showings.links >= 0)
+    of_visit, lists, link = numbered_lists(page[readable], showings.links[readable], showings.sets)
     lists, new_link = _renumbered(lists, link, stream.link)
-    number = np.full(timeline.n_visits, -1, np.int64)
+    number = np.full(len(at), -1, np.int64)
     number[readable] = of_visit
-    sets = (timeline.sets.start, timeline.sets.links, timeline.sets.n_internal)
-    n_new_since = new_since_previous(fresh, timeline.links, timeline.compared_with, sets)
-    is_read = number[fresh] >= 0
-    updated = (
-        np.clip(count_new(timeline).total("page")[fresh], -1, 1) if Need.UPDATES in needs else np.full(len(fresh), -1)
-    )
     segment = Segment(
         at=at,
         row=row,
-        outcome=timeline.outcome[fresh],
-        number=number[fresh],
+        outcome=showings.outcome,
+        number=number,
         lists=lists,
-        baseline=timeline.baseline[fresh],
-        changed=_changes(history, timeline, fresh, notion),
-        n_new_since=np.where(is_read, n_new_since, -1).astype(np.int32),
-        updated=np.where(is_read, updated, -1).astype(np.int8),
+        baseline=showings.baseline,
+        changed=showings.changed,
+        n_new_since=showings.n_new_since,
+        updated=showings.updated,
         batch=batch,
         n_known=len(stream.page) + np.searchsorted(first_batch, np.arange(int(batch.max(initial=-1)) + 1), "right"),
         new_page=new_page,
@@ -248,20 +234,18 @@ def next_segment(
     if Need.GRAPH in needs:
         pages, links = np.concatenate([stream.page, new_page]), np.concatenate([stream.link, new_link])
         segment.page_of = places_of(pages, links).astype(np.int32)
-    if Need.WORDS in needs:
-        segment.text, segment.words = _texts(stream, history, timeline, fresh)
+    if showings.words is not None:
+        segment.text, segment.words = _texts(stream, history, showings, showings.words)
     return segment
 
 
-def _texts(stream: Stream, history: History, timeline: Timeline, fresh: Ints) -> tuple[Ints32, sparse.csr_matrix]:
+def _texts(stream: Stream, history: History, showings: Showings, digest: Ints) -> tuple[Ints32, sparse.csr_matrix]:
     """What pages said at some visits: a row of the counts; -1 where that is not known."""
-    from recrawl.world.change import words_at
     from recrawl.world.texts import StreamTexts
 
     stream.texts = stream.texts or StreamTexts()
-    digest = np.where(timeline.outcome[fresh] <= Outcome.UNCHANGED, words_at(timeline)[fresh], 0)
-    in_time = np.lexsort((timeline.page[fresh], timeline.at[fresh]))
-    text = np.empty(len(fresh), np.int32)
+    in_time = np.lexsort((showings.page, showings.at))
+    text = np.empty(len(digest), np.int32)
     text[in_time], words = stream.texts.read(history, digest[in_time])
     return text, words
 
@@ -284,9 +268,11 @@ def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, I
     if not len(known):
         return lists, link
     number = np.full(len(link), -1, np.int64)
-    order = np.argsort(link)
-    at, which = IdFilter(link[order]).among(known)
-    number[order[which]] = at
+    for low in range(0, len(link), AT_ONCE):  # a filter for all of them at once would be larger than they are
+        some = link[low : low + AT_ONCE]
+        order = np.argsort(some)
+        at, which = IdFilter(some[order]).among(known)
+        number[low + order[which]] = at
     is_new = number < 0
     number[is_new] = len(known) + np.arange(int(is_new.sum()))
     links = number[lists.links].astype(np.int32)
@@ -298,47 +284,3 @@ def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, I
 def _sort_lists(start, links):  # type: ignore[no-untyped-def]
     for i in range(len(start) - 1):
         links[start[i] : start[i + 1]].sort()
-
-
-def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion | None) -> Ints8:
-    """Whether pages changed at some visits: 1 or 0; -1 where there was nothing to compare with."""
-    changed = changed_versions(timeline)[fresh]
-    if notion is None:
-        return changed
-    from recrawl.world.change import changes_at_visits, words_at
-
-    # Until its words are known a page keeps its versions.
-    n_worded = np.append(0, np.cumsum(words_at(timeline) != 0))
-    first = np.repeat(timeline.page_start[:-1], np.diff(timeline.page_start))
-    is_worded = n_worded[fresh + 1] > n_worded[first[fresh]]
-    return np.where(is_worded, changes_at_visits(history, timeline, fresh, notion), changed).astype(np.int8)
-
-
-def changed_versions(timeline: Timeline) -> Ints8:
-    """Whether each visit shows another version of its page than the last one known before: 1 or 0; -1: nothing to compare with."""
-    seen = np.flatnonzero(timeline.outcome <= Outcome.UNCHANGED)
-    version = np.full(timeline.n_visits, -1, np.int64)
-    version[seen] = versions(timeline, seen)
-    changed: Ints8 = _changed(timeline.page_start, timeline.outcome, timeline.baseline, version)
-    return changed
-
-
-_OK, _UNCHANGED = int(Outcome.OK), int(Outcome.UNCHANGED)
-
-
-@njit(cache=True)
-def _changed(page_start, outcome, baseline, version):  # type: ignore[no-untyped-def]
-    """Whether each visit shows another version than the last one before it that is known, unless the page is read in a new way."""
-    changed = np.full(len(outcome), -1, np.int8)
-    for p in range(len(page_start) - 1):
-        last, is_reread = np.int64(-1), False
-        for v in range(page_start[p], page_start[p + 1]):
-            is_reread |= baseline[v]
-            if outcome[v] != _OK and outcome[v] != _UNCHANGED:
-                continue
-            if version[v] >= 0:
-                if last >= 0 and not is_reread:
-                    changed[v] = version[v] != last
-                last = version[v]
-            is_reread = False
-    return changed
