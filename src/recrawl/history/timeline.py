@@ -136,12 +136,17 @@ class LinkSets:
         return LinkSets(self.digest[which], start, self.links[np.repeat(which, sizes)], self.n_internal[which])
 
     @classmethod
-    def joined(cls, parts: Sequence[LinkSets]) -> LinkSets:
-        """The sets of all parts, one after the other."""
+    def joined(cls, parts: list[LinkSets]) -> LinkSets:
+        """The sets of all parts, one after the other; the list is emptied, so that they are never all there twice."""
         sizes = np.concatenate([np.diff(part.start) for part in parts])
-        digest, links, n_internal = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("digest", "links", "n_internal")
+        digest, n_internal = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("digest", "n_internal")
         )
+        links, n = np.empty(sum(len(part.links) for part in parts), np.int64), 0
+        while parts:
+            some = parts.pop(0).links
+            links[n : n + len(some)] = some
+            n += len(some)
         return cls(digest, np.append(0, np.cumsum(sizes)), links, n_internal)
 
     def find(self, digests: Ints, known: Flags) -> Ints:

@@ -177,10 +177,13 @@ class Learning:
         if len(moments) and learnt.rule.is_over(int(moments[-1]), int(ends[-1]), microseconds(self.now)):
             complete = moments
         self.on_step(f"learning from {count(len(fresh.at), 'visit')}")
+        until = int(complete[-1]) if len(complete) else NEVER
+        pace, cuts = learnt.pace, list[int]()
         if len(complete):
-            until = int(complete[-1])
-            pace = self._pace(learnt, fresh, until)
-            for end in fresh.segment_ends(ends, until):
+            pace, cuts = self._pace(learnt, fresh, until), fresh.segment_ends(ends, until)
+        fresh.forget_times()
+        if len(complete):
+            for end in cuts:
                 self._go_on(learnt, fresh, end, is_last=end == moments[-1])
             learnt.pace, learnt.plans = pace, own_plans.digest(until)
             if self.carry:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from recrawl.core.arrays import Ints
 from recrawl.core.times import NEVER, moment
@@ -111,21 +113,33 @@ class NewVisits:
             yield self.whole
             return
         begin, history = None if since == NEVER else moment(since), self.history.as_of(moment(until))
-        n_parts = -(-history.n_rows() // PART)
-        cuts = self.page[np.arange(1, n_parts) * len(self.page) // n_parts].tolist()
-        for low, high in zip([_LEAST, *cuts], [*(cut - 1 for cut in cuts), _MOST], strict=True):
-            if high < low:
-                continue
+        for low, high in self._ranges:
             timeline = history.timeline_after(
                 begin, pages=(low, high), with_words=self.with_words, all_links=self.all_links
             )
-            if not PastVisits(files=frozenset(self.files)).still_holds(
-                self.history, int(self.at.max()), timeline.files
-            ):
+            if not PastVisits(files=frozenset(self.files)).still_holds(self.history, self._last, timeline.files):
                 raise PastChanged
             yield timeline.with_links(self.links)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        """Ranges of ids with about as many new visits each; few enough that the visits of one of them can be held."""
+        n_parts = -(-self.history.n_rows() // PART)
+        cuts = np.unique(self.page[np.arange(1, n_parts) * len(self.page) // n_parts]).tolist()
+        return list(zip([_LEAST, *cuts], [*(cut - 1 for cut in cuts), _MOST], strict=True))
+
+    @cached_property
+    def _last(self) -> int:
+        return int(self.at.max())
+
+    def forget_times(self) -> None:
+        """From now on only `showings` will be asked for: let go of what the others need, if it is much."""
+        if self.whole is None:
+            self._ranges, self._last  # noqa: B018  # while the times are known
+            self.page = self.at = np.empty(0, np.int64)
 
     def let_go(self) -> None:
         """Nothing more will be asked of it."""
         self.whole = None
         self.history.release()
+        pa.default_memory_pool().release_unused()

@@ -5,7 +5,6 @@ What a visit shows depends on the visits to its own page alone. So a large past 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,8 +90,8 @@ class Showings:
         return Showings(**{**vars(self), "links": links, "sets": sets})
 
     @classmethod
-    def joined(cls, parts: Sequence[Showings]) -> Showings:
-        """Those of several parts, each of other pages, as one."""
+    def joined(cls, parts: list[Showings]) -> Showings:
+        """Those of several parts, each of other pages, as one; the list is emptied, since its links take much memory."""
         before = np.cumsum([0] + [len(part.sets.digest) for part in parts])
         links = [np.where(part.links >= 0, part.links + n, -1) for part, n in zip(parts, before, strict=False)]
         columns: dict[str, Any] = {
@@ -100,7 +99,9 @@ class Showings:
             for name in vars(parts[0])
             if name not in ("links", "sets")
         }
-        return cls(links=np.concatenate(links), sets=LinkSets.joined([part.sets for part in parts]), **columns)
+        sets = [part.sets for part in parts]
+        parts.clear()
+        return cls(links=np.concatenate(links), sets=LinkSets.joined(sets), **columns)
 
 
 def _changes(history: History, timeline: Timeline, fresh: Ints, notion: Notion | None) -> Ints8:

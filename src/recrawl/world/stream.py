@@ -18,6 +18,7 @@ from numba import njit
 from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists, places_of
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, moment
+from recrawl.core.workers import even_ranges, in_threads
 from recrawl.history import History
 from recrawl.history.url_lookup import IdFilter
 from recrawl.web.visit import Outcome
@@ -76,7 +77,12 @@ class Stream:
         for part in segment.parts():
             n_before = len(self.pages)
             self._extend(segment, segment.n_known[part.batch])
-            yield self._visits(segment, part, known), n_before
+            visits = self._visits(segment, part, known)
+            if part.ends_segment:
+                segment.lists = LinkLists(
+                    segment.lists.start[:1], segment.lists.links[:0]
+                )  # as large as all that follows
+            yield visits, n_before
 
     def _take_over(self, segment: Segment) -> None:
         """Number the pages and links that the segment adds."""
@@ -143,6 +149,7 @@ class Part:
     batch: int  # within its segment
     visit: Ints  # within its segment, in the order of the pages
     is_last: bool  # of its batch
+    ends_segment: bool
 
 
 @dataclass(kw_only=True)
@@ -178,8 +185,9 @@ class Segment:
         for i, (low, high) in enumerate(zip(begin, [*begin[1:], len(order)], strict=True)):
             visit = order[low:high]
             batch = int(self.batch[visit[0]])
-            is_last = i + 1 == len(begin) or int(self.batch[order[high]]) != batch
-            yield Part(batch, visit[np.argsort(self.row[visit])], is_last)
+            ends_segment = i + 1 == len(begin)
+            is_last = ends_segment or int(self.batch[order[high]]) != batch
+            yield Part(batch, visit[np.argsort(self.row[visit])], is_last, ends_segment)
 
 
 @njit(cache=True)
@@ -267,15 +275,19 @@ def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, I
     """The lists with the numbers that links have in a stream; and the ids of links that are new to it."""
     if not len(known):
         return lists, link
-    number = np.full(len(link), -1, np.int64)
-    for low in range(0, len(link), AT_ONCE):  # a filter for all of them at once would be larger than they are
-        some = link[low : low + AT_ONCE]
+    number = np.full(len(link), -1, np.int32)
+
+    def look_for(low: int, high: int) -> None:
+        some = link[low:high]
         order = np.argsort(some)
         at, which = IdFilter(some[order]).among(known)
         number[low + order[which]] = at
+
+    # A filter for all of them at once would be larger than they are.
+    in_threads(look_for, even_ranges(len(link), -(-len(link) // AT_ONCE)))
     is_new = number < 0
     number[is_new] = len(known) + np.arange(int(is_new.sum()))
-    links = number[lists.links].astype(np.int32)
+    links = number[lists.links]
     _sort_lists(lists.start, links)
     return LinkLists(lists.start, links), link[is_new]
 
