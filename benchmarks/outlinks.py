@@ -52,9 +52,9 @@ def side_by_side(n_pages: int, n_trees: int, seeds: tuple[int, ...] = (0, 1, 2))
         by_seed: list[list[dict[str, float]]] = []
         for seed in seeds:
             task = by_pages(known, target, look_back_look_around(target), seed)
-            ours = named("fast-extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees)
-            theirs = plain(named("extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees))
-            again = named("fast-extra-trees").make(target.kind, target.links, seed=seed + 100, n_estimators=n_trees)
+            ours = named("extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees)
+            theirs = plain(named("scikit-extra-trees").make(target.kind, target.links, seed=seed, n_estimators=n_trees))
+            again = named("extra-trees").make(target.kind, target.links, seed=seed + 100, n_estimators=n_trees)
             warm_up(ours, task)
             (seconds, mine), (other_seconds, others), (_, chance) = (timed(m, task) for m in (ours, theirs, again))
             ours_seconds, theirs_seconds = ours_seconds + seconds, theirs_seconds + other_seconds
@@ -62,7 +62,7 @@ def side_by_side(n_pages: int, n_trees: int, seeds: tuple[int, ...] = (0, 1, 2))
             print(f"{target} seed {seed}: {seconds:.1f} s, scikit-learn {other_seconds:.1f} s", flush=True)
             del ours, theirs, again
         all_ours, all_theirs = all_ours + ours_seconds, all_theirs + theirs_seconds
-        what = f"fast-extra-trees against scikit-learn's, {target}, {len(task.y_train):,} rows × {len(seeds)} seeds"
+        what = f"extra-trees against scikit-learn's, {target}, {len(task.y_train):,} rows × {len(seeds)} seeds"
         yield Row(what, theirs_seconds / ours_seconds, "×")
         yield difference_row(by_seed)
     ratio = all_theirs / all_ours
@@ -136,7 +136,7 @@ def whole_rows(folder: str, n_trees: int, is_papers_size: bool) -> list[Row]:
     notes = []
     for target in TARGETS:
         task = by_pages(known, target, look_back_look_around(target), seed=0)
-        model = named("fast-extra-trees").make(target.kind, target.links, n_estimators=n_trees)
+        model = named("extra-trees").make(target.kind, target.links, n_estimators=n_trees)
         found = fit_predict(model, task)
         value = found.probability if found.probability is not None else found.value
         rho, curve = metrics.spearman(task.y_test, value), metrics.precision_at(task.y_test, value)

@@ -207,7 +207,7 @@ def test_weights_of_classes_are_weights_of_their_rows() -> None:
 @pytest.mark.parametrize("kind", ["presence", "number"])
 def test_a_saved_forest_predicts_the_same(kind: str) -> None:
     x, y = problem("gaps", n=300)
-    model = named("fast-extra-trees").make(kind, n_estimators=6).fit(x, np.maximum(y, 0).round())
+    model = named("extra-trees").make(kind, n_estimators=6).fit(x, np.maximum(y, 0).round())
     again = skops.io.loads(skops.io.dumps(model), trusted=sorted(saved.TRUSTED))
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
 

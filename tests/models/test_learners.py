@@ -127,11 +127,11 @@ def test_a_grid_search_takes_learner_and_grid_as_they_are(awkward):
 )
 def test_extra_trees_are_set_as_table_3_prints(kind, links, history, trees, leaf):
     assert papers_settings(kind, links, history) == {"n_estimators": trees, "min_samples_leaf": leaf}
-    made = named("fast-extra-trees").make(kind, links, history)
+    made = named("extra-trees").make(kind, links, history)
     inner = made.estimator if kind == "presence" else made
     assert (inner.n_estimators, inner.min_samples_leaf) == (trees, leaf)
     assert inner.max_features == ("sqrt" if kind == "presence" else 1.0)
-    theirs = named("extra-trees").make(kind, links, history)
+    theirs = named("scikit-extra-trees").make(kind, links, history)
     theirs = theirs.estimator if kind == "presence" else theirs
     assert inner.get_params().items() <= theirs.get_params().items(), "the same settings as those of scikit-learn"
     assert theirs.criterion == ("gini" if kind == "presence" else "squared_error")

@@ -14,13 +14,13 @@ SIZES = {
     "hist-gradient-boosting": "max_iter",
     "extra-trees": "n_estimators",
     "lightgbm-unlimited": "n_estimators",
-    "fast-extra-trees": "n_estimators",
+    "scikit-extra-trees": "n_estimators",
     "poisson": "max_iter",
 }
 CASES = [
     *((kind, name) for kind in ("rate", "number", "presence") for name in ("hist-gradient-boosting", "extra-trees")),
     *((kind, "lightgbm-unlimited") for kind in ("rate", "presence")),
-    ("presence", "fast-extra-trees"),
+    ("presence", "scikit-extra-trees"),
     ("number", "poisson"),
 ]
 

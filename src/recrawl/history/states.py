@@ -116,12 +116,11 @@ class States:
             return array
         at = 0
         for name in where:
-            piece = self.beside.read_bytes(name)
-            if piece is None or xxhash.xxh3_128_hexdigest(piece) + _PIECE != name or at + len(piece) > len(room):
+            size = self.beside.read_into(name, room[at:].data)
+            if size is None or xxhash.xxh3_128_hexdigest(room[at : at + size].data) + _PIECE != name:
                 self.beside.remove(name)  # else it would be taken for the right one the next time it is to be written
                 raise BadState(f"a piece of a state, {name}, is missing or damaged")
-            room[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
-            at += len(piece)
+            at += size
         if at != len(room):
             raise BadState("a state has arrays that are not complete")
         return array

@@ -20,7 +20,7 @@ from recrawl.web.pdf import WITH
 from recrawl.world.recording import shown_visits
 from recrawl.world.roots import Roots, Sites, sites_of
 from recrawl.world.rounds import rounds_of
-from recrawl.world.stream import changed_versions
+from recrawl.world.showings import changed_versions
 
 #: What is updated → how deep pages of a site may be to stand for it (the paper's datasets D0 and D2); None: each page by itself.
 LEVELS = {"page": None, "homepage": 0, "site": 2}

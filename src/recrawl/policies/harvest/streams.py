@@ -50,10 +50,10 @@ class Streams:
 
     def exposures(self, page: Ints | slice = slice(None)) -> Floats:
         """Hours in which a link of each of these pages would have been seen, whatever its stream."""
-        followed, exposure = self.followed[page], self.exposure[page]
-        whole = followed @ np.ones(N_STREAMS) + self.pseudo_links
-        own = np.einsum("ij,ij->i", followed, exposure)
-        exposures: Floats = (own + self.pseudo_links * (exposure @ self.shares)) / whole
+        of = np.arange(len(self.arrivals))[page]
+        exposures, prior = np.empty(len(of)), self.pseudo_links * self.shares
+        known = (prior, self.pseudo_links, self.exposure, self.followed)
+        over_ranges(len(of), lambda low, high: _exposures(low, high, of, known, exposures))
         return exposures
 
     def learn(
@@ -97,6 +97,18 @@ def half_gone(weights: Floats) -> float:
     13.5
     """
     return np.inf if weights[-1] > 0.5 else float(_half_gone(weights, HAZARDS))
+
+
+@njit(cache=True, nogil=True)
+def _exposures(low, high, page, known, exposures):  # type: ignore[no-untyped-def]
+    prior, pseudo_links, exposure, followed = known
+    for i in range(low, high):
+        whole, hours = pseudo_links, 0.0
+        for j in range(len(prior)):
+            own = followed[page[i], j]
+            whole += own
+            hours += (own + prior[j]) * exposure[page[i], j]
+        exposures[i] = hours / whole
 
 
 @njit(cache=True)
