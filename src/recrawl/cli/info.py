@@ -124,6 +124,8 @@ def _print(totals: Summary, n_bytes: int) -> None:
     for name, count in totals.top_hosts.items():
         hosts.add_row(Text(name), f"{count:,}")
     out.print(hosts)
+    if totals.pages_with_importance:
+        out.print(f"{totals.pages_with_importance:,} pages have an importance; all others count as 1")
     if totals.traps:
         out.print(f"{totals.traps:,} known URLs look like crawler traps")
 

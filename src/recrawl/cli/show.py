@@ -37,6 +37,7 @@ _WIDE = (
     "new anywhere",
     "removed",
     "text",
+    "importance",
     "note",
 )
 _ENOUGH = 110  # columns for all of it
@@ -105,7 +106,8 @@ def _print(story: PageTimeline, last: int) -> None:
 
     screen = Screen()
     screen.item(story.url)
-    screen.line(f"{count(len(story.visits), 'visit')} in {story.days_observed:,.1f} days")
+    weight = "" if story.importance == 1 else f"; importance {story.importance:g}"
+    screen.line(f"{count(len(story.visits), 'visit')} in {story.days_observed:,.1f} days{weight}")
     shown = story.visits[-last:]
     names = _WIDE if screen.width >= _ENOUGH else _NARROW
     rows = [_cells(visit) for visit in shown]
@@ -140,5 +142,6 @@ def _cells(visit: PageVisit) -> dict[str, str]:
         "new anywhere": known(visit.n_new_anywhere),
         "removed": known(visit.n_left),
         "text": {None: "", True: "changed", False: "same"}[visit.text_changed],
+        "importance": "" if visit.importance is None else f"{visit.importance:g}",
         "note": (visit.note or "")[:40],
     }

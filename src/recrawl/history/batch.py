@@ -26,7 +26,7 @@ from recrawl.history.schema import GIVEN, TABLES, Batch
 from recrawl.web import html as parse
 from recrawl.web.terms import Terms, collapsed, count_terms
 from recrawl.web.urls import canonical, origin, page_id, resolve, trap
-from recrawl.web.visit import Given, Visit
+from recrawl.web.visit import Given, Visit, checked_weight
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 REMEMBERED = 1_000_000  #: spellings, words and digests kept in memory (about); past that they are forgotten
@@ -84,6 +84,7 @@ class BatchBuilder:
 
     def add(self, visit: Visit) -> None:
         """Take in one visit; raises `BadUrl` or `BadRecord`, and then nothing of it was taken."""
+        importance = None if visit.importance is None else checked_weight("importance", visit.importance)
         page, page_origin = self._spellings.get(visit.url) or self._learn_page(visit.url)
         if visit.html is not None:
             visit = _with_html(visit)
@@ -95,6 +96,8 @@ class BatchBuilder:
         self._rows["visits"].append((*row, *_SIZES(visit), quality, *_PLAIN(visit)))
         if visit.given is not None:
             self._take_given(page, at, visit.given)
+        if importance is not None:
+            self._take_importance(page, at, importance)
         self.n_visits += 1
 
     def take(self) -> Batch:
@@ -151,6 +154,12 @@ class BatchBuilder:
         digest = hash64(repr(row))
         if self._first_time("given", digest):
             self._rows["given"].append((digest, *row))
+
+    def _take_importance(self, page: int, at: int, importance: float) -> None:
+        row = (page, at, importance)
+        digest = hash64(repr(row))
+        if self._first_time("importance", digest):
+            self._rows["importance"].append((digest, *row))
 
     def _words(self, visit: Visit) -> tuple[int | None, float | None]:
         """The digest of the words (and the vector) of a visit, and the quality of its text."""

@@ -7,10 +7,12 @@ from datetime import datetime
 
 import numpy as np
 
+from recrawl.core.arrays import Floats
 from recrawl.core.times import moment
 from recrawl.errors import NotEnoughData
 from recrawl.history.given import given_of, n_links
 from recrawl.history.history import History
+from recrawl.history.importance import statements
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Outcome
@@ -32,6 +34,7 @@ class PageVisit:
     text_changed: bool | None
     text_bytes: int | None
     note: str | None
+    importance: float | None  # as stated with this visit
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class PageTimeline:
     new_links_per_day: float | None
     visits_with_new_links_rate: float | None  # share of compared visits
     new_links: dict[str, list[str]]  # time of the visit → links new since the previous one
+    importance: float  # how much the page matters now: as stated last, 1 if never
 
 
 def page_timeline(history: History, url: str, *, with_links: bool = False) -> PageTimeline:
@@ -57,6 +61,8 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
     visits = range(int(timeline.page_start[i]), int(timeline.page_start[i + 1]))
     given = given_of(history.store, timeline.page, timeline.at)
     internal, external = n_links(timeline, given)
+    stated, own = statements(history), slice(visits.start, visits.stop)
+    weights = None if stated is None else stated.stated_at(timeline.page[own], timeline.at[own])
     counts = {meaning: new.total(meaning) for meaning in MEANINGS}
     page_visits: list[PageVisit] = []
     new_links: dict[str, list[str]] = {}
@@ -78,6 +84,7 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
                 text_changed=None if timeline.text_changed[v] < 0 else bool(timeline.text_changed[v]),
                 text_bytes=timeline.rows["text_bytes"][copy].as_py() if copy >= 0 else None,
                 note=timeline.rows["note"][v].as_py(),
+                importance=_stated(weights, v - visits.start),
             )
         )
         if with_links and len(fresh):
@@ -91,6 +98,7 @@ def page_timeline(history: History, url: str, *, with_links: bool = False) -> Pa
         new_links_per_day=sum(compared) / days if compared and days > 0 else None,
         visits_with_new_links_rate=float(np.mean([count > 0 for count in compared])) if compared else None,
         new_links=new_links,
+        importance=1.0 if stated is None else float(stated.newest(timeline.pages[[i]])[0]),
     )
 
 
@@ -107,3 +115,7 @@ def _difference(history: History, visit: int) -> tuple[np.ndarray, int | None]:
 
 def _known(count: int) -> int | None:
     return None if count < 0 else int(count)
+
+
+def _stated(weights: Floats | None, i: int) -> float | None:
+    return None if weights is None or np.isnan(weights[i]) else float(weights[i])

@@ -68,6 +68,15 @@ GIVEN = pa.schema(
         ("stand_ins", pa.bool_()),  # the links that the visit points at are made up
     ]
 )
+# How much a page matters from a visit on, as its record states it.
+IMPORTANCE = pa.schema(
+    [
+        ("digest", pa.int64()),  # of all that follows
+        ("page", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("importance", pa.float64()),
+    ]
+)
 TERMS = pa.schema([("id", pa.int64()), ("term", pa.string())])
 URLS = pa.schema([("id", pa.int64()), ("url", pa.string()), ("trap", pa.bool_())])
 
@@ -81,11 +90,12 @@ TABLES = {
     "vectors": VECTORS,
     "sketches": SKETCHES,
     "given": GIVEN,
+    "importance": IMPORTANCE,
     "visits": VISITS,
 }
 
 #: Tables that histories made by earlier versions do not have: read as empty, made when there are rows for them.
-LATER = frozenset({"sketches", "short_terms", "given"})
+LATER = frozenset({"sketches", "short_terms", "given", "importance"})
 
 #: The column that identifies a row; visits are keyed by (page, at) instead.
 KEY = {
@@ -97,6 +107,7 @@ KEY = {
     "vectors": "digest",
     "sketches": "digest",
     "given": "digest",
+    "importance": "digest",
 }
 
 Batch: TypeAlias = dict[str, pa.Table]  #: table name → rows; missing tables are empty

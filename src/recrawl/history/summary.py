@@ -11,6 +11,7 @@ import numpy as np
 
 from recrawl.core.times import iso_text, moment
 from recrawl.history.history import History
+from recrawl.history.importance import statements
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.urls import host
 from recrawl.web.visit import Outcome
@@ -29,6 +30,7 @@ class Summary:
     hosts: int
     links: int
     traps: int
+    pages_with_importance: int  # of which any visit stated how much the page matters
     first_at: datetime | None
     last_at: datetime | None
     visits_compared: int
@@ -46,6 +48,7 @@ class Summary:
 def summary(history: History, n_hosts: int = 10) -> Summary:
     """Count everything once."""
     timeline, new = history.timeline, history.novelty
+    stated = statements(history)
     by_outcome = np.bincount(timeline.outcome, minlength=4)
     urls = [url for url in history.urls_of(timeline.pages).to_pylist() if url is not None]
     hosts = Counter(host(url) for url in urls)
@@ -62,6 +65,7 @@ def summary(history: History, n_hosts: int = 10) -> Summary:
         hosts=len(hosts),
         links=new.n_links,
         traps=history.n_traps(),
+        pages_with_importance=0 if stated is None else int(np.isin(timeline.pages, stated.page).sum()),
         first_at=moment(timeline.at.min()) if timeline.n_visits else None,
         last_at=moment(timeline.at.max()) if timeline.n_visits else None,
         visits_compared=int((totals["previous"] >= 0).sum()),

@@ -13,6 +13,7 @@ from recrawl.core.arrays import Ints
 from recrawl.core.frames import to_pandas
 from recrawl.core.words import count
 from recrawl.history.given import given_of, n_links
+from recrawl.history.importance import statements
 from recrawl.history.novelty import MEANINGS
 from recrawl.web.visit import Outcome
 
@@ -58,6 +59,7 @@ class VisitTable:
         """The same rows a part at a time, for histories whose URLs do not fit into memory; at least one part."""
         timeline, new = self._history.timeline, self._history.novelty
         internal, external = n_links(timeline, given_of(self._history.store, timeline.page, timeline.at))
+        stated = statements(self._history)
         outcomes = np.array([outcome.name.lower() for outcome in Outcome])
         totals = {meaning: new.total(meaning) for meaning in MEANINGS}
         for start in range(0, max(timeline.n_visits, 1), VISITS_AT_ONCE):
@@ -78,7 +80,12 @@ class VisitTable:
             changed = timeline.text_changed[part]
             columns["text_changed"] = pa.array(changed > 0, mask=changed < 0)
             stored = timeline.rows.slice(start, VISITS_AT_ONCE)
-            yield pa.table(columns | {name: stored[name] for name in _STORED})
+            columns |= {name: stored[name] for name in _STORED}
+            weights = None if stated is None else stated.stated_at(timeline.page[part], timeline.at[part])
+            columns["importance"] = (
+                pa.nulls(stored.num_rows, pa.float64()) if weights is None else pa.array(weights, from_pandas=True)
+            )
+            yield pa.table(columns)
 
 
 def times_column(at: Ints) -> pa.Array:

@@ -84,6 +84,7 @@ class Visit:
     content_type: str | None = None
     title: str | None = None
     relevance: float | None = None  # 0 to 1
+    importance: float | None = None  # 0 or more: how much the page matters from now on; None: as before, at first 1
     baseline: bool = False
     note: str | None = None
     vector: Sequence[float] | None = None  # semantic vector, where the data brings one
@@ -192,6 +193,21 @@ def _share(name: str, value: Any) -> float:
     return number
 
 
+def checked_weight(name: str, value: Any) -> float:
+    """A number from 0 up; anything else is refused.
+
+    >>> checked_weight("importance", "2.5")
+    2.5
+    """
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise BadRecord(f"{name} is not a number from 0 up", repr(value)[:80])
+    return number + 0.0  # -0 is 0
+
+
 def _flag(name: str, value: Any) -> bool:
     if isinstance(value, str) and value.lower() in ("true", "false", "0", "1"):
         return value.lower() in ("true", "1")
@@ -229,5 +245,5 @@ _CONVERT = {
     "status": _status, "links": _links, "text": _text, "terms": _terms, "html": _text, "text_digest": _text,
     "payload_digest": _text, "content_bytes": _size, "text_bytes": _size, "text_quality": _share, "etag": _text,
     "last_modified": _text, "content_type": _text, "title": _text, "relevance": _share, "baseline": _flag, "note": _text,
-    "vector": _vector,
+    "vector": _vector, "importance": checked_weight,
 }  # fmt: skip
