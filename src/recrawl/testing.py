@@ -52,12 +52,14 @@ def tiny_world(
     says: Sequence[Sequence[Said]] | None = None,
     known_from: Sequence[int] | None = None,
     between: str = ONLY_RECORDED,
+    importance: Sequence[Sequence[float]] | None = None,
 ) -> World:
     """A world from plain lists: ``shows[cycle][page]`` holds the numbers of the links shown, or NOTHING, GONE or FAILED.
 
     Without `site` three pages share one, without `host` every site is a host; `hours` are the times of the cycles, one per hour
     if not given. `n_pages` is needed only where there is no cycle to count them in. ``says[cycle][page]``: the words as well.
     `known_from`: the cycle from which on each page is known, ascending; 0 if not given. `between`: see `recrawl.world.recorded`.
+    ``importance[cycle][page]``: how much a page matters by the end of a cycle in which it was recorded; 1 if not given.
 
     >>> tiny_world([[{1}, {2}], [{1, 3}, FAILED], [{3}, {2, 3, 4}]]).discoverable
     2
@@ -96,6 +98,7 @@ def tiny_world(
         first_shown=first_shown,
         first_at=time[first_shown] if len(time) else np.zeros(len(link), np.int64),
         between=between,
+        importance=None if importance is None else np.asarray(importance, np.float64).reshape(shape)[cycle, row],
         **({} if says is None else _words(says, cycle, row, shown)),
     )
 
@@ -375,9 +378,13 @@ def cases() -> dict[str, Case]:
     ]
     backwards = tiny_world(plain, hours=[10 - t if t % 4 else t for t in range(16)])
     said = _talking(9, 15)
+    importance = [[float((7 * p + t // 4) % 5) / 2 for p in range(9)] for t in range(len(plain))]  # some are 0
     seldom = [[one if (p + t) % 3 else None for p, one in enumerate(cycle)] for t, cycle in enumerate(said)]
     return {
         "an ordinary collection": Case(tiny_world(plain), (Budget(3),)),
+        "pages of different importance": Case(
+            tiny_world(plain, importance=importance), (Budget(3), Budget(20), Budget(4, per_site=1))
+        ),
         "a budget of 0": Case(tiny_world(plain), (Budget(0),)),
         "a budget above the number of pages": Case(tiny_world(plain), (Budget(20),)),
         "cycles without visits": Case(tiny_world(plain), (Budget(4), Budget(0), Budget(0))),

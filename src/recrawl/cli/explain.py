@@ -94,8 +94,11 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
     screen.line(
         f"a visit now: {number(it.expected)} new links expected, {it.probability:.0%} likely to have any{changed}"
     )
-    if it.weighed:
-        factors = (_FACTORS.get(name, name + " {:.2f}").format(value) for name, value in it.weighed.items())
+    if it.importance != 1:
+        screen.line(f"importance: {it.importance:g}, as its visits state it")
+    weighed = {name: value for name, value in it.weighed.items() if name != "importance"}
+    if weighed:
+        factors = (_FACTORS.get(name, name + " {:.2f}").format(value) for name, value in weighed.items())
         screen.line("can it wait: " + "; ".join(factors))
     screen.line(
         f"so far: fetched in {count(it.n_visits, 'cycle')}, answered in {it.n_answers:,}; "

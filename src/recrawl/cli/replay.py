@@ -127,7 +127,7 @@ def _print_tables(result: Replays, out: str | None, rows: str | None) -> None:
     narrow = screen.width < NARROW
     for table in tables(result, narrow):
         screen.print(table)
-    screen.print(Text(legend(narrow, result.goal), "dim"))
+    screen.print(Text(legend(narrow, result.goal, result.is_weighted), "dim"))
     for what, path in (("every cycle", rows), ("all of it with plots", out)):
         if path:
             screen.print(Text(f"{what}: {path}"), soft_wrap=True)

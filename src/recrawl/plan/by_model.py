@@ -21,6 +21,7 @@ from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import NEVER, US_PER_HOUR
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
+from recrawl.history.importance import importance_of
 from recrawl.insight.hints.of_pages import hints_of
 from recrawl.insight.targets import new_links
 from recrawl.models.predictor import Prediction, Predictor, predict
@@ -34,7 +35,9 @@ from recrawl.world.pages import Pages
 from recrawl.world.rounds import rounds_of
 
 FILE = "predictions.parquet"
-PAGES = tuple(field.name for field in fields(Pages) if field.name not in ("related", "url_groups", "depth"))
+PAGES = tuple(
+    field.name for field in fields(Pages) if field.name not in ("related", "url_groups", "depth", "importance")
+)
 PREDICTED = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
 COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *PREDICTED}
 
@@ -68,7 +71,7 @@ def situation_by_model(
     else:
         check_fits(predictor, rows["page"].to_numpy(), model)
     columns = {name: rows[name].to_numpy() for name in rows.column_names if name != "url"}
-    pages = Pages(**{name: columns[name].copy() for name in PAGES})
+    pages = Pages(**{name: columns[name].copy() for name in PAGES}, importance=importance_of(history, columns["page"]))
     predicted = {name: columns[name].astype(np.float64) for name in PREDICTED}
     (gap,) = columns["gap_hours"][:1]
     policy, expecting = ByModel(predicted), PredictedLinks(predicted)

@@ -23,6 +23,7 @@ _WAYS_OUT = {
     Cause.GONE: "it answered 404 or 410: use --retry-gone",
     Cause.EXCLUDED: "it matches a pattern of --exclude",
     Cause.NOT_WATCHED: "it is not watched: recrawl watch URL watches it again, or use --unwatched",
+    Cause.UNIMPORTANT: "its importance is 0, and pages that matter use up the budget: raise --budget, or state another importance",
     Cause.UNPROMISING: "its probability is below the threshold: lower the threshold, or let the page wait",
 }
 
@@ -52,6 +53,7 @@ class PlanExplanation:
     last_visit_at: datetime | None
     last_change_at: datetime | None
     waited_hours: float | None
+    importance: float  # how much the page matters, as its visits state it; 1 if they do not
     weighed: dict[str, float]  # numbers that its score was multiplied with, as far as the policy has any
     overlaps: list[tuple[str, float]]  # pages of its site that showed the same new links, and how far
     passed_over_for: str | None  # the picked page that it overlaps with
@@ -99,6 +101,7 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
         last_visit_at=_moment(pages.last_visit[page]),
         last_change_at=_moment(situation.last_change[page]),
         waited_hours=waited if np.isfinite(waited) else None,
+        importance=1.0 if pages.importance is None else float(pages.importance[page]),
         weighed=dict(thought.factors),
         overlaps=[(situation.url[other].as_py(), share) for other, share in thought.overlaps if share > 0],
         passed_over_for=situation.url[rival].as_py() if rival >= 0 else None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
 
 
+IMPORTANCE = "importance"  #: a key more where visits state how much pages matter
 #: The keys of a record: an interface.
 COLUMNS = (
     "rank",
@@ -42,9 +43,9 @@ COLUMNS = (
 
 
 def records(plan: Plan) -> Iterator[dict[str, Any]]:
-    """One record per page, the best first, with `COLUMNS` for keys."""
+    """One record per page, the best first, with `COLUMNS` for keys, and `IMPORTANCE` where it is stated."""
     for i, url in enumerate(plan.url.to_pylist()):
-        yield {
+        record = {
             "rank": i + 1,
             "url": url,
             "host": plan.host[i],
@@ -59,6 +60,7 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
             "trial": bool(plan.is_trial[i]),
             "reason": plan.reason[i],
         }
+        yield record if plan.importance is None else record | {IMPORTANCE: float(plan.importance[i])}
 
 
 def urls(plan: Plan) -> Iterator[bytes]:
@@ -77,9 +79,10 @@ def table(plan: Plan) -> Iterator[bytes]:
     """CSV with a header; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = COLUMNS if plan.importance is None else (*COLUMNS, IMPORTANCE)
+    writer.writerow(columns)
     for row in records(plan):
-        writer.writerow([_harmless(row[name]) for name in COLUMNS])
+        writer.writerow([_harmless(row[name]) for name in columns])
     yield out.getvalue().encode()
 
 

@@ -74,6 +74,7 @@ class Plan:
     reason: list[str]
     worth: Floats  # by which they are ranked: new links, the probability of change, or the policy's score for both
     is_trial: Flags  # picked only to learn how the page changes
+    importance: Floats | None = None  # how much each page matters; None: all pages of the history matter alike
     n_known: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # cause → pages
     #: New links expected of the policy's first 1, 2, … pages, up to one more than twice the budget.
@@ -162,7 +163,7 @@ class Plan:
     def to_arrow(self) -> pa.Table:
         """One row per page, the best first."""
         at = pa.timestamp("us", "UTC")
-        return pa.table(
+        table = pa.table(
             {
                 "rank": np.arange(1, len(self) + 1),
                 "url": self.url,
@@ -179,6 +180,7 @@ class Plan:
                 "reason": pa.array(self.reason, pa.string()),
             }
         )
+        return table if self.importance is None else table.append_column("importance", pa.array(self.importance))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per page, the best first; needs pandas."""

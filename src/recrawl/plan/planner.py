@@ -256,6 +256,7 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         reason=[choice.why(int(i), situation.page_names(int(choice.page[i]))) for i in order],
         worth=worth,
         is_trial=choice.trials[order],
+        importance=None if pages.importance is None else pages.importance[page],
         n_known=len(pages),
         left_out=_left_out(choice, len(pages)),
         links_by_budget=np.cumsum(links_of_ranked),

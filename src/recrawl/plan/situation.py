@@ -17,6 +17,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName
 from recrawl.policies.hinted import Hinted
+from recrawl.policies.important_first import ImportantFirst
 from recrawl.world.notions import ANY
 from recrawl.world.pages import Need, Pages
 
@@ -47,10 +48,14 @@ class Situation:
     hints: Hints | None = None  # what sitemaps and feeds say; None: none was read
 
     def chooser(self, request: PlanRequest) -> Policy:
-        """The policy that chooses; hinted pages come first where hints have proven true, unless it uses hints itself."""
-        if not self.hints or not request.use_hints or Need.SIGNALS in self.policy.needs:
-            return self.policy
-        return Hinted(self.policy, self.hints, self.expectation, request.goal)
+        """The policy that chooses; hinted pages come first where hints have proven true, unless it uses hints itself.
+
+        Pages of no importance come last.
+        """
+        policy = self.policy
+        if self.hints and request.use_hints and Need.SIGNALS not in policy.needs:
+            policy = Hinted(policy, self.hints, self.expectation, request.goal)
+        return policy if self.pages.importance is None else ImportantFirst(policy)
 
     def changed(self, now: datetime, of: Ints | None = None) -> Floats:
         """The probability that the copy kept of each page is out of date; NaN where it is not known."""
@@ -103,13 +108,15 @@ class Situation:
         """The order of the pages picked by what they are worth for the goal, the best first, and the worth of each in that order.
 
         A crawl that stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order.
+        Worth is multiplied by the importance of the page; a policy's own score has that in it already.
         For both goals at once only the policy's own score has one number for both. A policy that picks pages together keeps its
         order.
         """
         expected, likely = self.expected(choice, now)
+        weight = 1.0 if self.pages.importance is None else self.pages.importance[choice.page]
         worth = {
-            "links": expected,
-            "content": np.nan_to_num(self.changed_given_links(request, now, choice.page, likely)),
+            "links": expected * weight,
+            "content": np.nan_to_num(self.changed_given_links(request, now, choice.page, likely)) * weight,
             "both": choice.score,
         }[request.goal]
         order = np.arange(len(choice)) if self.policy.keeps_order else np.argsort(-worth, kind="stable")

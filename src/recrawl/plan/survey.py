@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recrawl.core.times import moment
+from recrawl.history.importance import importance_of
 from recrawl.insight.hints.of_pages import hints_of, signals_of
 from recrawl.insight.world_related import related_at
 from recrawl.plan.learning import Learning
@@ -20,6 +21,7 @@ def survey(learning: Learning) -> Situation:
     history, learnt = learning.history, learning.learn_and_keep_later()
     history.release()  # as large as all that follows, which needs nothing of it
     stream, pages = learnt.stream, learnt.stream.pages
+    pages.importance = importance_of(history, stream.page)
     if Need.RELATED in learnt.policy.needs and len(pages) <= MAX_RELATED:
         pages.related = related_at(history, stream.page, N_RELATED, moment(stream.until))
     if Need.SIGNALS in learnt.policy.needs:

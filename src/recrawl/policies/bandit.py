@@ -42,6 +42,7 @@ class Bandit(Policy):
 
     name: ClassVar[str] = "bandit"
     paper: ClassVar[str | None] = "BANDIT"
+    weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"inner": Regression, "rest": RoundRobin}
 
     def __init__(

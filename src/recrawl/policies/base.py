@@ -38,6 +38,7 @@ class Policy:
     name: ClassVar[str]
     paper: ClassVar[str | None] = None  # what the paper calls it
     needs: frozenset[Need] = frozenset()  # what pages and visits must bring
+    weighs: ClassVar[bool] = False  # what a visit is worth by the importance of the page, where any is stated
     keeps_order: ClassVar[bool] = False  # plans list pages as it chose them, not by what each is worth
     #: Constructor parameters that are objects with settings of their own, which `--set` reaches by their plain names.
     components: ClassVar[dict[str, type]] = {}

@@ -27,6 +27,7 @@ class Cause(IntEnum):
     EXCLUDED = 7
     UNPROMISING = 8
     NOT_WATCHED = 9
+    UNIMPORTANT = 10
 
     @property
     def words(self) -> str:

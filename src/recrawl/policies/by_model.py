@@ -28,6 +28,7 @@ class ByModel(Policy):
     """
 
     name: ClassVar[str] = "model"
+    weighs: ClassVar[bool] = True
 
     def __init__(self, columns: dict[str, Floats]) -> None:
         self.columns = columns
@@ -47,4 +48,5 @@ class ByModel(Policy):
             reason="{expected:.1f} new links predicted, 80% between {low:.0f} and {high:.0f}, from {basis}",
             detail=detail,
             expected=columns["expected"],
+            weighs=True,
         )

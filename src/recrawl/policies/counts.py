@@ -32,6 +32,7 @@ class PreviousCount(Policy):
 
     name: ClassVar[str] = "previous-count"
     paper: ClassVar[str | None] = "NNL-Pr"
+    weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
         """Forget all counts."""
@@ -41,7 +42,16 @@ class PreviousCount(Policy):
         """The highest count first."""
         reason = "{count:.0f} new links at the last visit"
         detail = {"count": self.count_}
-        return take(self.count_, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=self.count_)
+        return take(
+            self.count_,
+            pages,
+            budget,
+            first=pages.is_new,
+            reason=reason,
+            detail=detail,
+            expected=self.count_,
+            weighs=True,
+        )
 
     def observe(self, visits: Visits) -> None:
         """Keep the newest count of each page."""
@@ -66,6 +76,7 @@ class AverageCount(Policy):
 
     name: ClassVar[str] = "average-count"
     paper: ClassVar[str | None] = "NNL-Av"
+    weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
         """Forget all counts."""
@@ -77,7 +88,7 @@ class AverageCount(Policy):
         mean = self.sum_ / np.maximum(self.n_, 1)
         reason = "{mean:.1f} new links per visit over {n} visits"
         detail = {"mean": mean, "n": self.n_}
-        return take(mean, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=mean)
+        return take(mean, pages, budget, first=pages.is_new, reason=reason, detail=detail, expected=mean, weighs=True)
 
     def observe(self, visits: Visits) -> None:
         """Add to the averages."""
@@ -104,6 +115,7 @@ class ContentChangeRate(Policy):
 
     name: ClassVar[str] = "content-change-rate"
     paper: ClassVar[str | None] = "CCR"
+    weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
         """Forget all changes."""
@@ -115,7 +127,7 @@ class ContentChangeRate(Policy):
         rate = self.n_changed_ / np.maximum(self.n_, 1)
         reason = "changed at {n_changed} of {n} visits"
         detail = {"n_changed": self.n_changed_, "n": self.n_}
-        return take(rate, pages, budget, first=pages.is_new, reason=reason, detail=detail)
+        return take(rate, pages, budget, first=pages.is_new, reason=reason, detail=detail, weighs=True)
 
     def observe(self, visits: Visits) -> None:
         """Add to the shares."""

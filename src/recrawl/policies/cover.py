@@ -35,6 +35,7 @@ class SetCover(Policy):
 
     name: ClassVar[str] = "set-cover"
     paper: ClassVar[str | None] = "COV*"
+    weighs: ClassVar[bool] = True
 
     def __init__(self, begin: str = SWEEP) -> None:
         self.begin = checked_begin(begin)
@@ -98,6 +99,7 @@ class Oracle(Policy):
 
     name: ClassVar[str] = "oracle"
     paper: ClassVar[str | None] = "GREEDY"
+    weighs: ClassVar[bool] = True
     needs = frozenset({Need.FUTURE})
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:

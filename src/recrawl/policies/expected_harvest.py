@@ -53,6 +53,7 @@ class ExpectedHarvest(Policy):
     """
 
     name: ClassVar[str] = "expected-harvest"
+    weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"parts": Parts}
     not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
 
@@ -108,6 +109,8 @@ class ExpectedHarvest(Policy):
         model, predicted = self._predicted(pages, budget, hours)
         used = [name for name in ("urgency", "safety") if self.favour == "coverage" and getattr(self, name)]
         factors = {name: getattr(predicted.worth, name) for name in used}
+        if pages.importance is not None:
+            factors["importance"] = pages.importance
         score = predicted.expected
         for factor in factors.values():
             score = score * factor
@@ -173,6 +176,8 @@ class ExpectedHarvest(Policy):
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
         value = predicted.answers[new] * np.nan_to_num(self.model_.size[new])
+        if pages.importance is not None:
+            value = value * pages.importance[new]
         share = self.explore * per_cycle  # seldom a whole number: what is left over goes to the next cycle
         n = math.floor((self.model_.n_cycles + 1) * share) - math.floor(self.model_.n_cycles * share)
         return new[np.argsort(-value, kind="stable")][:n]

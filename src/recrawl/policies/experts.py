@@ -42,6 +42,12 @@ def throws(probability: Floats, uniform: Floats) -> Floats:
     return np.where(probability > 0, needed, np.inf)
 
 
+def _weighed_throws(throw: Floats, pages: Pages) -> Floats:
+    """A page that matters twice as much is thrown for twice as often: its chance is p times its importance, where p is small."""
+    with np.errstate(divide="ignore"):
+        return throw if pages.importance is None else throw / pages.importance
+
+
 class ChangeFrequency(Policy):
     """Visit pages in proportion to how often they changed so far.
 
@@ -63,6 +69,7 @@ class ChangeFrequency(Policy):
 
     name: ClassVar[str] = "change-frequency"
     paper: ClassVar[str | None] = "1D"
+    weighs: ClassVar[bool] = True
 
     def __init__(self, n_train: int = 50, pick: str = "coin", target: str = "change", seed: int = 0) -> None:
         require(n_train >= 2, f"n_train is {n_train}: it takes two cycles to learn anything")
@@ -93,7 +100,7 @@ class ChangeFrequency(Policy):
         chance = np.random.default_rng([self.seed, self.n_cycles_])
         throw = throws(probability, chance.random(len(pages)))
         return take(
-            -throw,
+            -_weighed_throws(throw, pages),
             pages,
             budget,
             first=pages.n_visits == 0,
@@ -113,6 +120,7 @@ class ChangeFrequency(Policy):
             budget,
             first=pages.n_visits == 0,
             ties=waited,
+            weighs=True,
             reason=f"its copy is out of date with probability {{probability:.2f}} {basis}, "
             "and a new one would be before the next cycle with {again:.2f}",
             detail={"probability": outdated, "again": again},

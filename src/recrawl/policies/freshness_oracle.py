@@ -30,6 +30,7 @@ class FreshnessOracle(Policy):
 
     name: ClassVar[str] = "freshness-oracle"
     paper: ClassVar[str | None] = None
+    weighs: ClassVar[bool] = True
     needs = frozenset({Need.FUTURE})
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
@@ -39,4 +40,4 @@ class FreshnessOracle(Policy):
         renews, cycles = pages.future.renewable()
         lasts = cycles.astype(np.float64)
         reason = "its copy is out of date, and a new one will be current for {cycles:.0f} cycles"
-        return take(lasts, pages, budget, may=renews, reason=reason, detail={"cycles": lasts})
+        return take(lasts, pages, budget, may=renews, reason=reason, detail={"cycles": lasts}, weighs=True)

@@ -12,7 +12,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.select import take
-from recrawl.policies.weights import weights_for
+from recrawl.policies.weights import given_or_stated, weights_for
 from recrawl.world.pages import Pages, Visits
 from recrawl.world.rate_names import checked_rates
 
@@ -37,7 +37,7 @@ class FreshnessValue(Policy):
     The default for keeping copies up to date. A page that changes faster than it can be visited is worth next to nothing, however
     much it changes, and is given up. For finding new links it is the wrong policy: those are the best pages. Rates of change are
     learnt from the visits, see `ChangeRates` for `prior_days`, `bounds` (per day) and `rates`. `importance`: one number per page
-    (μ), equal by default. Pages never visited come first.
+    (μ), by default as the visits state it. Pages never visited come first.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> case = Case(tiny_world([[{cycle}, {100 + cycle}] for cycle in range(9)]), (Budget(1),))
@@ -49,6 +49,7 @@ class FreshnessValue(Policy):
 
     name: ClassVar[str] = "freshness-value"
     paper: ClassVar[str | None] = None
+    weighs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -70,7 +71,8 @@ class FreshnessValue(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest value first."""
         changes, hours = self.rates_.per_day, pages.age_hours(now)
-        value = freshness_values(changes, hours / 24.0, self.importance_)
+        importance = given_or_stated(self.importance, self.importance_, pages)
+        value = freshness_values(changes, hours / 24.0, importance)
         return take(
             value,
             pages,

@@ -20,7 +20,8 @@ def greedy_gains(
     """For every page a score that falls in the order of greedy set cover, and the distinct links that it adds in its turn.
 
     Page p shows ``links[start[p]:start[p + 1]]``. Pages in `first` are taken before all others and cover what they show; barred
-    pages take no part. Both are 0 for pages that add nothing or whose turn does not come within the budget.
+    pages take no part. Both are 0 for pages that add nothing or whose turn does not come within the budget. Where pages differ in
+    importance, the next one is that with the greatest product of links and importance.
 
     >>> pages = Pages.unseen(site=np.arange(3), host=np.arange(3))
     >>> start, links = np.array([0, 2, 5, 6]), np.array([1, 2, 2, 3, 4, 1], np.int32)
@@ -34,6 +35,7 @@ def greedy_gains(
         links,
         takes_part,
         np.zeros(n, np.bool_) if first is None else first & takes_part,
+        np.ones(n) if pages.importance is None else pages.importance,
         min(budget.pages, n),
         caps_of(pages, replace(budget, taken=None)),
         int(links.max()) + 1 if len(links) else 0,
@@ -42,7 +44,7 @@ def greedy_gains(
 
 
 @njit(cache=True)
-def _greedy(start, links, takes_part, first, k, caps, n_links):  # type: ignore[no-untyped-def]
+def _greedy(start, links, takes_part, first, importance, k, caps, n_links):  # type: ignore[no-untyped-def]
     """Lazy greedy: a page's gain only falls as more is covered, so only the page on top needs to be counted again."""
     n = len(caps.host)
     turn, gain = np.full(n, -1, np.int64), np.zeros(n)
@@ -54,7 +56,9 @@ def _greedy(start, links, takes_part, first, k, caps, n_links):  # type: ignore[
             count_picked(p, caps)
             n_taken += 1
     heap = [
-        (-(start[p + 1] - start[p]), p) for p in range(n) if takes_part[p] and not first[p] and start[p + 1] > start[p]
+        (-importance[p] * (start[p + 1] - start[p]), p)
+        for p in range(n)
+        if takes_part[p] and not first[p] and start[p + 1] > start[p]
     ]
     heapq.heapify(heap)
     while n_taken < k and len(heap) > 0:
@@ -66,8 +70,9 @@ def _greedy(start, links, takes_part, first, k, caps, n_links):  # type: ignore[
             adds += not covered[links[i]]
         if adds == 0:
             continue
-        if adds < -estimate and len(heap) > 0 and (-adds, p) > heap[0]:
-            heapq.heappush(heap, (-adds, p))
+        worth = importance[p] * adds
+        if worth < -estimate and len(heap) > 0 and (-worth, p) > heap[0]:
+            heapq.heappush(heap, (-worth, p))
             continue
         covered[links[start[p] : start[p + 1]]] = True
         turn[p], gain[p] = n_taken, adds

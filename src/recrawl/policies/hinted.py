@@ -51,7 +51,7 @@ class Hinted(Policy):
         budget = self._without_unlikely(budget, now)
         own = self.inner.choose(pages, budget, now)
         gain, usual = self._gains(pages, own, now)
-        better = ~np.isnan(gain) & (np.nan_to_num(gain) > usual)
+        better = ~np.isnan(gain) & (pages.weighed(np.nan_to_num(gain)) > usual)
         if not better.any():
             return own
         few = replace(budget, pages=int(np.ceil(budget.pages * LARGEST_SHARE)))
@@ -64,6 +64,7 @@ class Hinted(Policy):
             detail={"hint": np.array(self.hints.reason, dtype=object)},
             expected=gain if self.goal != "content" else None,
             judges_new=True,
+            weighs=True,
         )
         rest = self.inner.choose(pages, budget.rest(first, len(pages)), now)
         return first.then(rest)
@@ -76,9 +77,10 @@ class Hinted(Policy):
         return replace(budget, barred=barred)
 
     def _gains(self, pages: Pages, own: Choice, now: datetime) -> tuple[Floats, float]:
-        """What each hinted page is expected to bring, and what a page of the inner policy's choice does on average."""
+        """What each hinted page is expected to bring, and what a page of the inner policy's choice is worth on average."""
+        weights = np.ones(len(own)) if pages.importance is None else pages.importance[own.page]
         if self.goal == "content":
-            return self.hints.probability, 0.5
+            return self.hints.probability, 0.5 * float(weights.mean()) if len(own) else 0.5
         past = self.expectation
         n_links, n_hits = np.nan_to_num(past.n_links), np.nan_to_num(past.n_hits)
         usual = n_links.sum() / max(n_hits.sum(), 1.0)
@@ -86,7 +88,7 @@ class Hinted(Policy):
         expected = past.expect(pages, now)[0]
         mine = own.expected if own.expected is not None else expected[own.page]
         mine = np.where(np.isnan(mine), expected[own.page], mine)
-        return self.hints.probability * per_change, float(mine.mean()) if len(mine) else 0.0
+        return self.hints.probability * per_change, float((mine * weights).mean()) if len(mine) else 0.0
 
     def observe(self, visits: Visits) -> None:
         """The inner policy learns."""

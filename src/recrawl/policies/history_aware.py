@@ -49,6 +49,7 @@ class HistoryAware(Policy):
 
     name: ClassVar[str] = "history-aware"
     paper: ClassVar[str | None] = "HACS"
+    weighs: ClassVar[bool] = True
     needs = frozenset({Need.UPDATES})
 
     def __init__(
@@ -79,9 +80,9 @@ class HistoryAware(Policy):
         from recrawl.insight.rates import probability_of_change
 
         p = probability_of_change(self.per_day_, self.last_update_, microseconds(now), self.ahead_days)
-        hours = pages.age_hours(now)
+        hours, worth = pages.age_hours(now), pages.weighed(p)
         choice = take(
-            ranked(p, hours),
+            ranked(worth, hours),
             pages,
             budget,
             first=pages.is_new,
@@ -89,7 +90,7 @@ class HistoryAware(Policy):
             reason="updated with probability {probability:.2f}: {per_day:.3f} updates per day, last visit {hours:.0f} h ago",
             detail={"probability": p, "per_day": self.per_day_, "hours": hours},
         )
-        return replace(choice, score=p[choice.page])
+        return replace(choice, score=worth[choice.page])
 
     def observe(self, visits: Visits) -> None:
         """Estimate the pages again that were visited or whose oldest visits left the window."""

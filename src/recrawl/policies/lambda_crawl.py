@@ -15,7 +15,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName
 from recrawl.policies.select import take
-from recrawl.policies.weights import weights_for
+from recrawl.policies.weights import given_or_stated, weights_for
 from recrawl.world.pages import Need, Pages, Signals, Visits
 from recrawl.world.rate_names import checked_rates
 
@@ -68,7 +68,8 @@ class LambdaCrawl(Policy):
     Good where every copy has to be kept reasonably fresh: the periods minimise how long pages are out of date, on a scale on which
     no page may be given up. The busier a page, the more often it is visited, but less than in proportion. Rates of change are
     learnt from the visits, see `ChangeRates` for `prior_days`, `bounds` (per day) and `rates`. The budget per day is that of a
-    cycle, divided by the mean time between cycles so far. `importance`: one number per page (μ), equal by default.
+    cycle, divided by the mean time between cycles so far. `importance`: one number per page (μ), by default as the visits
+    state it.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> restless, calm = [{i} for i in range(9)], [{100}] * 9
@@ -81,6 +82,7 @@ class LambdaCrawl(Policy):
 
     name: ClassVar[str] = "lambda-crawl"
     paper: ClassVar[str | None] = "LambdaCrawl"
+    weighs: ClassVar[bool] = True
     needs = frozenset({Need.SIGNALS})
 
     def __init__(
@@ -107,7 +109,8 @@ class LambdaCrawl(Policy):
         signals = pages.signals if self.signals else None
         changes = self._changes(signals)
         is_signalled = None if signals is None else signals.is_complete
-        visits = visit_rates(changes, self.importance_, budget.pages / self._days_between_cycles(now), is_signalled)
+        importance = given_or_stated(self.importance, self.importance_, pages)
+        visits = visit_rates(changes, importance, budget.pages / self._days_between_cycles(now), is_signalled)
         hours = pages.age_hours(now)
         never = pages.n_visits == 0
         elapsed = visits * np.where(never, 0.0, hours) / 24.0
@@ -115,7 +118,7 @@ class LambdaCrawl(Policy):
         with np.errstate(divide="ignore"):
             period = 24.0 / visits
         choice = take(
-            elapsed if signals is None else self._with_signals(elapsed, visits / changes, pages, signals),
+            elapsed if signals is None else _with_signals(elapsed, visits / changes, importance, pages, signals),
             pages,
             budget,
             first=never,
@@ -131,15 +134,6 @@ class LambdaCrawl(Policy):
         by_signals = np.clip((signals.n_changes + 0.5) / (signals.days + 0.5), *self.bounds)
         return np.where(signals.is_complete, by_signals, self.rates_.per_day)
 
-    def _with_signals(self, elapsed: Floats, share: Floats, pages: Pages, signals: Signals) -> Floats:
-        """The score with pages that were drawn for their signal first, and the other signalled ones last."""
-        is_pending = signals.is_complete & (signals.changed_at > pages.last_visit)
-        is_drawn = is_pending & (_chance(signals.changed_at) < share)
-        top = float(elapsed.max(initial=0.0)) + 1.0
-        left = np.where(is_pending, -1.0, -2.0)  # what is left of a budget goes to those with a signal
-        unsignalled = np.where(signals.is_complete, left, elapsed)
-        return np.where(is_drawn, top + self.importance_, unsignalled)
-
     def _days_between_cycles(self, now: datetime) -> float:
         """The mean up to now; a day before the first one."""
         days = (microseconds(now) - self.began_) / US_PER_DAY / max(self.n_cycles_, 1)
@@ -150,6 +144,16 @@ class LambdaCrawl(Policy):
         self.began_ = self.began_ if self.n_cycles_ else microseconds(visits.ended_at)
         self.n_cycles_ += 1
         self.rates_.observe(visits)
+
+
+def _with_signals(elapsed: Floats, share: Floats, importance: Floats, pages: Pages, signals: Signals) -> Floats:
+    """The score with pages that were drawn for their signal first, and the other signalled ones last."""
+    is_pending = signals.is_complete & (signals.changed_at > pages.last_visit)
+    is_drawn = is_pending & (_chance(signals.changed_at) < share)
+    top = float(elapsed.max(initial=0.0)) + 1.0
+    left = np.where(is_pending, -1.0, -2.0)  # what is left of a budget goes to those with a signal
+    unsignalled = np.where(signals.is_complete, left, elapsed)
+    return np.where(is_drawn, top + importance, unsignalled)
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,11 @@ class LearningToRank(Policy):
         self.regression_.extend(pages, n_before)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        """As regression does; a rank is not a number of links, so the average so far is what is expected."""
-        choice = self.regression_.choose(pages, budget, now)
+        """As regression does; a rank is not a number of links, so the average so far is what is expected.
+
+        Nor can it be multiplied by the importance of a page.
+        """
+        choice = self.regression_.choose(pages.unweighed(), budget, now)
         return replace(choice, expected=self.regression_.past_.mean[choice.page])
 
     def observe(self, visits: Visits) -> None:

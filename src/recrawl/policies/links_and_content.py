@@ -51,6 +51,7 @@ class LinksAndContent(Policy):
     """
 
     name: ClassVar[str] = "links-and-content"
+    weighs: ClassVar[bool] = True
 
     def __init__(self, weight: float = 0.5) -> None:
         if not 0 <= weight <= 1:
@@ -71,10 +72,11 @@ class LinksAndContent(Policy):
             weighed(links, changed, self.weight, ~pages.is_gone),
             pages,
             budget,
-            ties=weighed(links, changed, 0.5, ~pages.is_gone),
+            ties=pages.weighed(weighed(links, changed, 0.5, ~pages.is_gone)),
             reason="{links:.1f} new links and {changed:.0%} changed expected, last visit {hours:.1f} h ago",
             detail={"links": links, "changed": changed, "hours": pages.age_hours(now)},
             expected=links,
+            weighs=True,
         )
 
     def observe(self, visits: Visits) -> None:

@@ -12,7 +12,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.due import AT_ONCE, SECONDS_PER_DAY, seconds, take_due
-from recrawl.policies.weights import weights_for
+from recrawl.policies.weights import given_or_stated, weights_for
 from recrawl.world.pages import Pages, Visits
 
 NEVER_MODIFIED = 0.0  #: as in Nutch: a time of modification up to 1970 means that it is not known
@@ -69,8 +69,8 @@ class NutchAdaptive(Policy):
     than `hard_maximum_days` is due at once, with an interval cut to 0.9 of that. Gone pages are tried again after one and a half
     intervals, failed ones after a day, and from the third failure in a row on as gone.
 
-    Due pages come by `score` (one number per page; equal by default), then by how long they have been due. The rest of the budget
-    goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
+    Due pages come by `score` (one number per page; by default its importance, as the visits state it), then by how long they have
+    been due. The rest of the budget goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
@@ -83,6 +83,7 @@ class NutchAdaptive(Policy):
 
     name: ClassVar[str] = "nutch-adaptive"
     paper: ClassVar[str | None] = "Nutch"
+    weighs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -117,7 +118,8 @@ class NutchAdaptive(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The due pages."""
         due, interval = self._pulled_in(seconds(now))
-        return take_due(pages, budget, now, due=due, interval=interval, score=self.score_, only_due=self.only_due)
+        score = given_or_stated(self.score, self.score_, pages)
+        return take_due(pages, budget, now, due=due, interval=interval, score=score, only_due=self.only_due)
 
     def _pulled_in(self, now: float) -> tuple[Floats, Floats]:
         """When pages are due and their intervals, none further away than the hard maximum."""

@@ -61,6 +61,7 @@ class PredictedCount(Policy):
 
     name: ClassVar[str] = "predicted-count"
     paper: ClassVar[str | None] = "NNL"
+    weighs: ClassVar[bool] = True
     not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
     needs = frozenset({Need.RELATED})
     words: ClassVar[str] = "{score:.1f} new links predicted"
@@ -116,6 +117,7 @@ class PredictedCount(Policy):
             reason=self.words,
             detail={"score": score},
             expected=expected,
+            weighs=True,
         )
 
     def model(self, related: Related | None = None) -> Any:

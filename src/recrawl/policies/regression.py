@@ -45,6 +45,7 @@ class Regression(Policy):
 
     name: ClassVar[str] = "regression"
     paper: ClassVar[str | None] = "REG"
+    weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"learner": LeastSquares}
 
     def __init__(
@@ -109,6 +110,7 @@ class Regression(Policy):
             reason=reason,
             detail={"mean": mean, "age": age},
             expected=np.maximum(score, 0.0),
+            weighs=True,
         )
 
     def taught_by(self, learner: LinearLearner) -> Regression:

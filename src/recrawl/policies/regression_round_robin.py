@@ -42,6 +42,7 @@ class RegressionRoundRobin(Policy):
 
     name: ClassVar[str] = "regression-round-robin"
     paper: ClassVar[str | None] = "REG-RR"
+    weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"inner": Regression, "rest": RoundRobin}
 
     def __init__(

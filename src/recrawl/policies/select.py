@@ -35,13 +35,15 @@ def take(
     above: float = 0.7,
     fill: bool = False,
     judges_new: bool = False,
+    weighs: bool = False,
 ) -> Choice:
     """Pick by descending score, ties by `ties` (the greatest first) and then in the order of the pages.
 
     `first` marks pages that come before all others; `may` the only ones that are worth a visit at all. A page that overlaps by more
     than `above` with one already picked is passed over (Pham et al., Algorithm 2); with `fill` such pages still use up what would
     be left of the budget. `reason` is a sentence with {fields} from `detail`; pages visited at most once have sentences of their
-    own, unless the policy `judges_new`. `detail` and `expected` hold one entry for every page.
+    own, unless the policy `judges_new`. `detail` and `expected` hold one entry for every page. `weighs`: the score is what a visit
+    is worth, so it is multiplied by how much the page matters (`Pages.importance`).
 
     >>> pages = Pages.unseen(site=np.array([0, 0, 1]), host=np.array([0, 0, 1]))
     >>> take(np.array([5.0, 9.0, 7.0]), pages, Budget(2, per_host=1)).page
@@ -49,7 +51,8 @@ def take(
     """
     from recrawl.policies.picking import caps_of, pick_in_order
 
-    n = len(pages)
+    n, importance = len(pages), pages.importance if weighs else None
+    score = pages.weighed(score) if weighs else score
     cause = np.full(n, Cause.BELOW_CUT, np.int8)
     is_free = np.ones(n, np.bool_)
     if may is not None:
@@ -71,6 +74,7 @@ def take(
         expected=None if expected is None else expected[chosen],
         cause=cause,
         overlaps=overlaps,
+        factors={} if importance is None else {"importance": importance[chosen]},
         is_trial=None if first is None else (first & pages.is_new)[chosen],
     )
 

@@ -12,7 +12,7 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.due import AT_ONCE, take_due
-from recrawl.policies.weights import weights_for
+from recrawl.policies.weights import given_or_stated, weights_for
 from recrawl.world.pages import Pages, Visits
 
 
@@ -46,8 +46,8 @@ class StormcrawlerAdaptive(Policy):
     `first_minutes`, between `minimum_minutes` and `maximum_minutes`. A failed page is tried again after `failed_minutes` and a
     gone one after `gone_minutes`; both lose what was known of them, so that the next answer counts as the first.
 
-    Due pages come by `score` (one number per page; equal by default), then by how long they have been due. The rest of the budget
-    goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
+    Due pages come by `score` (one number per page; by default its importance, as the visits state it), then by how long they have
+    been due. The rest of the budget goes to those due soonest; with `only_due` it is not used, as in the crawler itself.
 
     >>> from recrawl.testing import Case, choices, tiny_world
     >>> quiet, busy = [{1}] * 6, [{10}, {11}, {12}, {13}, {14}, {15}]
@@ -60,6 +60,7 @@ class StormcrawlerAdaptive(Policy):
 
     name: ClassVar[str] = "stormcrawler-adaptive"
     paper: ClassVar[str | None] = "StormCrawler"
+    weighs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -88,7 +89,8 @@ class StormcrawlerAdaptive(Policy):
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The due pages."""
         interval = self.interval_ * np.float64(60.0)
-        return take_due(pages, budget, now, due=self.due_, interval=interval, score=self.score_, only_due=self.only_due)
+        score = given_or_stated(self.score, self.score_, pages)
+        return take_due(pages, budget, now, due=self.due_, interval=interval, score=score, only_due=self.only_due)
 
     def observe(self, visits: Visits) -> None:
         """Set when each page is due again."""

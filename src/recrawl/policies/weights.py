@@ -28,3 +28,14 @@ def weights_for(pages: Pages, given: Floats | None, name: str) -> Floats:
     if len(wrong):
         raise ValueError(f"{name} holds {wrong[0]}; it must be 0 or more and finite for every page")
     return weights[: len(pages)].copy()
+
+
+def given_or_stated(given: Floats | None, weights: Floats, pages: Pages) -> Floats:
+    """The weights of a setting where it was given; else how much each page matters, as far as any visit states it.
+
+    >>> pages = Pages.unseen(site=np.arange(2), host=np.arange(2))
+    >>> pages.importance = np.array([5.0, 1.0])
+    >>> given_or_stated(None, np.ones(2), pages), given_or_stated(np.array([3, 1]), np.array([3.0, 1.0]), pages)
+    (array([5., 1.]), array([3., 1.]))
+    """
+    return weights if given is not None or pages.importance is None else pages.importance

@@ -89,13 +89,14 @@ class WholeSites(HistoryAware):
 
         p = probability_of_change(self.per_day_, self.last_update_, microseconds(now), self.ahead_days)
         is_new = self.n_captures_ < 2
-        worth = ranked(is_new, p, hours_between(self.last_capture_, np.int64(microseconds(now))))
         depth = _depths(pages)
         may = depth <= self.depth
         if self.threshold is not None:
             may &= (is_new | (p >= self.threshold))[pages.site]
         free = may if budget.barred is None else may & (budget.barred == 0)
         n_pages = np.bincount(pages.site[free], minlength=len(p))
+        gain = p * _mean_importance(pages, free, n_pages)
+        worth = ranked(is_new, gain, hours_between(self.last_capture_, np.int64(microseconds(now))))
         choice = take(
             ranked(worth[pages.site], -depth),
             pages,
@@ -105,7 +106,7 @@ class WholeSites(HistoryAware):
             detail={"n": n_pages[pages.site], "probability": p[pages.site], "per_day": self.per_day_[pages.site]},
             judges_new=True,
         )
-        return replace(choice, score=p[pages.site[choice.page]])
+        return replace(choice, score=gain[pages.site[choice.page]])
 
     def observe(self, visits: Visits) -> None:
         """Estimate the websites again that were visited or whose oldest captures left the window."""
@@ -138,6 +139,14 @@ def _room(pages: Pages) -> int:
 
 def _depths(pages: Pages) -> Ints:
     return np.zeros(len(pages), np.int64) if pages.depth is None else pages.depth
+
+
+def _mean_importance(pages: Pages, free: Flags, n_pages: Ints) -> Floats | float:
+    """How much a page of each website matters on average: a website costs as many fetches as it has pages."""
+    if pages.importance is None:
+        return 1.0
+    total = np.bincount(pages.site[free], weights=pages.importance[free], minlength=len(n_pages))
+    return np.asarray(total / np.maximum(n_pages, 1), np.float64)
 
 
 def _fitting(worth: Floats, n_pages: Ints, budget: int) -> Flags:

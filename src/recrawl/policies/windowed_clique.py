@@ -64,6 +64,7 @@ class WindowedClique(WindowedOutdegree):
             reason="{mean:.1f} new links per visit over the last {n} visits, the best of the pages that show the same links",
             detail={"mean": mean, "n": self.past_.n},
             expected=mean,
+            weighs=True,
         )
 
     def observe(self, visits: Visits) -> None:

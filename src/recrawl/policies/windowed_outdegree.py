@@ -31,6 +31,7 @@ class WindowedOutdegree(Policy):
 
     name: ClassVar[str] = "windowed-outdegree"
     paper: ClassVar[str | None] = "OD-WIN"
+    weighs: ClassVar[bool] = True
 
     def __init__(self, window: int = 168, begin: str = SWEEP) -> None:
         self.window, self.begin = window, checked_begin(begin)
@@ -59,4 +60,5 @@ def highest_average(past: Window, pages: Pages, budget: Budget) -> Choice:
         reason="{mean:.1f} new links per visit over the last {n} visits",
         detail={"mean": mean, "n": past.n},
         expected=mean,
+        weighs=True,
     )

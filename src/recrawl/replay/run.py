@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.core.arrays import Ints
+from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import moment
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
+from recrawl.policies.important_first import choose_important
 from recrawl.world.crawler import Crawler, CycleVisits
+from recrawl.world.link_weights import link_weights
 from recrawl.world.recorded import World
 
 Row = dict[str, Any]
@@ -31,8 +33,12 @@ def replay(
     sees every page that was recorded and chooses nothing: time to learn before crawling begins (Radinsky and Bennett 2013, Fig.
     8). These cycles have no rows, and the links that they show count as known. `between`: what pages show in cycles without a
     record, if not as the world has it.
+
+    Where pages differ in importance, policies know what was stated before the cycle, and rows have weighted numbers beside the
+    plain ones: links count as `link_weights` says, copies by the importance of their pages at the end of the cycle.
     """
     crawler = Crawler(world, policy.needs, between)
+    weights = link_weights(world)
     policy.start(crawler.pages)
     policy.observe(crawler.first.visits)
     for _ in range(min(observed, world.n_cycles)):
@@ -43,7 +49,7 @@ def replay(
         started = time.perf_counter()
         now = moment(int(world.time[cycle]))
         meet_pages(crawler, policy)
-        choice = policy.choose(crawler.pages, known_only(budget, crawler), now)
+        choice = choose_important(policy, crawler.pages, known_only(budget, crawler), now)
         chosen = time.perf_counter()
         result = crawler.visit(choice.page, choice.memo)
         seen = time.perf_counter()
@@ -56,6 +62,7 @@ def replay(
             **_counts(result),
             **_host_load(world.host[choice.page]),
             "current": float(crawler.is_current().mean()) if len(crawler.pages) else 0.0,
+            **({} if weights is None else _weighted(world, cycle, crawler, result, weights)),
             "seconds": seconds,
         }
 
@@ -93,6 +100,15 @@ def _counts(result: CycleVisits) -> Row:
         "soon": int((result.cycles <= SOON).sum()),
         "after": _counted(result.cycles),
         "ages": np.bincount(np.searchsorted(AGE_HOURS, result.ages - 1e-9), minlength=len(AGE_HOURS) + 1).tolist(),
+    }
+
+
+def _weighted(world: World, cycle: int, crawler: Crawler, result: CycleVisits, weights: Floats) -> Row:
+    """What was published and found, and how many copies are current, by how much links and pages matter."""
+    return {
+        "published_weight": float(weights[world.first_shown == cycle].sum()),
+        "found_weight": float(weights[result.links].sum()),
+        "current_weight": crawler.weighted_share(crawler.is_current()),
     }
 
 

@@ -13,6 +13,8 @@ from recrawl.core.arrays import Floats, Ints
 from recrawl.replay.run import AGE_HOURS, Row
 from recrawl.replay.runs import Replayed
 
+_WEIGHTED = ("weighted_coverage", "weighted_freshness")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySummary:
@@ -36,6 +38,8 @@ class ReplaySummary:
     hit_rate: float | None  # share of the fetches that showed a new link
     overlap_wasted: float | None  # share of the new links shown that another page of the same cycle showed as well
     freshness: float | None  # share of the pages whose copy is current, mean over the cycles
+    weighted_coverage: float | None  # links by the most important page that showed them; None: all pages are alike
+    weighted_freshness: float | None  # copies by the importance of their pages; None: all pages are alike
     changes: int  # fetches that found the page changed
     change_rate: float | None  # the same as a share of the fetches
     most_of_host: int  # maximum number of fetches from one host in a cycle
@@ -44,14 +48,23 @@ class ReplaySummary:
     seconds_per_cycle: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields by name."""
-        return asdict(self)
+        """Its fields by name; weighted ones only where pages differ in importance."""
+        return {name: value for name, value in asdict(self).items() if self.is_weighted or name not in _WEIGHTED}
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether pages differ in importance."""
+        return self.weighted_freshness is not None
 
     @staticmethod
-    def columns() -> list[pa.Field]:
+    def columns(is_weighted: bool = False) -> list[pa.Field]:
         """The fields as columns of a table: names and types."""
         types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-        return [pa.field(each.name, types[str(each.type).partition(" ")[0]]) for each in fields(ReplaySummary)]
+        return [
+            pa.field(each.name, types[str(each.type).partition(" ")[0]])
+            for each in fields(ReplaySummary)
+            if is_weighted or each.name not in _WEIGHTED
+        ]
 
 
 def summarise(run: Replayed) -> ReplaySummary:
@@ -61,6 +74,8 @@ def summarise(run: Replayed) -> ReplaySummary:
     """
     total = {name: sum(row[name] for row in run.rows) for name in _SUMMED}
     n_cycles, found, published = len(run.rows), total["found"], total["published"]
+    weighted = {name: sum(row.get(name, 0.0) for row in run.rows) for name in _WEIGHTS}
+    is_weighted = bool(run.rows) and "current_weight" in run.rows[0]
     early = {hours: _n_within(run.rows, hours) for hours in (1.0, 4.0)}
     return ReplaySummary(
         policy=run.policy,
@@ -81,6 +96,8 @@ def summarise(run: Replayed) -> ReplaySummary:
         hit_rate=share(total["hits"], total["fetches"]),
         overlap_wasted=share(total["shown_new"] - found, total["shown_new"]),
         freshness=share(total["current"], n_cycles),
+        weighted_coverage=share(weighted["found_weight"], weighted["published_weight"]) if is_weighted else None,
+        weighted_freshness=share(weighted["current_weight"], n_cycles) if is_weighted else None,
         changes=total["changes"],
         change_rate=share(total["changes"], total["fetches"]),
         most_of_host=max((row["most_of_host"] for row in run.rows), default=0),
@@ -103,6 +120,9 @@ _SUMMED = (
     "current",
     "seconds",
 )
+
+
+_WEIGHTS = ("published_weight", "found_weight", "current_weight")
 
 
 def share(part: float, whole: float) -> float | None:

@@ -95,7 +95,8 @@ class Tuning:
     def to_arrow(self) -> pa.Table:
         """One row per candidate, the highest coverage first."""
         own = [pa.field("candidate", pa.string()), pa.field("recommended", pa.bool_())]
-        return pa.Table.from_pylist(self.records(), pa.schema([*own, *ReplaySummary.columns()]))
+        is_weighted = any(summarise(run).is_weighted for run in self.runs)
+        return pa.Table.from_pylist(self.records(), pa.schema([*own, *ReplaySummary.columns(is_weighted)]))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per candidate, the highest coverage first; needs pandas."""

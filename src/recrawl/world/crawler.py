@@ -25,6 +25,7 @@ class CycleVisits:
     visits: Visits
     ages: Floats  # hours between the first sighting on any page and the discovery, one entry per link discovered
     cycles: Ints  # the same in cycles
+    links: Ints  # the links discovered, by their numbers in the world
 
 
 class Crawler:
@@ -55,6 +56,8 @@ class Crawler:
         self.on_page = PageLinks()
         self._now = _Shows.before(world)
         self._last_cycle = _last_recorded(world)
+        #: How much each page of the world matters, as is known by the end of the present cycle; None: all are alike.
+        self.importance: Floats | None = None if world.importance is None else np.ones(world.n_pages)
         self._go_on()
         self.first = self._see(
             world.row[world.of_cycle(0)].astype(np.int64) if len(world.time) else np.empty(0, np.int64)
@@ -74,6 +77,8 @@ class Crawler:
         """Learn of the pages that the recorded crawl knows by the end of the next cycle; how many were known before."""
         n_before = len(self.pages)
         self._know_pages(self.cycle + 1)
+        if self.importance is not None:  # what was stated in the cycles before, not in the one that is to be chosen for
+            self.pages.importance = self.importance[: len(self.pages)].copy()
         return n_before
 
     def unknowable(self) -> Flags:
@@ -98,6 +103,8 @@ class Crawler:
         if self.cycle < len(self.world.time):
             here = self.world.of_cycle(self.cycle)
             self._now.add(self.world, here)
+            if self.importance is not None and self.world.importance is not None:
+                self.importance[self.world.row[here]] = self.world.importance[here]
             self.is_reread[self.world.row[here][self.world.is_baseline[here]]] = True
 
     def _see(self, page: Ints, memo: Mapping[str, float] | None = None) -> CycleVisits:
@@ -145,12 +152,25 @@ class Crawler:
         self.pages.note(visits)
         counted = discovered[world.first_shown[discovered] > 0]
         ages = np.maximum(at - world.first_at[counted], 0) / US_PER_HOUR
-        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64))
+        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64), counted)
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each known page is what the page shows now; pages never seen count as stale."""
         n = len(self.pages)
         return self.world.alike(self.version[:n], self._now.version[:n])
+
+    def weighted_share(self, counts: Flags) -> float:
+        """The share of the known pages that counts, each page by how much it matters; 0 of nothing.
+
+        >>> from dataclasses import replace
+        >>> from recrawl.testing import tiny_world
+        >>> crawler = Crawler(replace(tiny_world([[{1}, {2}]]), importance=np.array([3.0, 1.0])))
+        >>> crawler.weighted_share(np.array([True, False]))
+        0.75
+        """
+        weights = np.ones(len(counts)) if self.importance is None else self.importance[: len(counts)]
+        total = float(weights.sum())
+        return float(weights[counts].sum()) / total if total else 0.0
 
     def unseen(self) -> LinkLists:
         """The unknown links that each known page shows in the next cycle: foreknowledge, for an upper bound only."""

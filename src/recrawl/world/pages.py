@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,7 +59,7 @@ class Pages:
     More pages become known as a crawl goes on; they are added at the end, so that the number of a page never changes.
     """
 
-    not_kept: ClassVar[tuple[str, ...]] = ("related", "future", "signals")
+    not_kept: ClassVar[tuple[str, ...]] = ("related", "future", "signals", "importance")
 
     site: Ints  # small numbers: pages under one root share one, usually those of a registered domain
     host: Ints
@@ -71,6 +72,9 @@ class Pages:
     #: Groups of pages with similar URLs, as small numbers: one array by folder, one by file name.
     url_groups: tuple[Ints, ...] = ()
     depth: Ints | None = None  # names in the path below the root of the site; None: not known
+    importance: Floats | None = (
+        None  # how much each page matters, from 0 up, as known by now; None: all alike, which is 1
+    )
 
     def __post_init__(self) -> None:
         self.future: Future | None = None  # None unless a policy needs it
@@ -106,6 +110,8 @@ class Pages:
         self.last_visit = grown(self.last_visit, n, NEVER)
         for name in ("n_visits", "n_answers", "n_failures", "is_gone"):
             setattr(self, name, grown(getattr(self, name), n))
+        if self.importance is not None:
+            self.importance = grown(self.importance, n, 1.0)
 
     def __len__(self) -> int:
         return len(self.site)
@@ -114,6 +120,27 @@ class Pages:
     def is_new(self) -> Flags:
         """Fetched at most once: how it changes is not known yet."""
         return self.n_visits < 2
+
+    def weighed(self, worth: Floats) -> Floats:
+        """What visits are worth, times how much each page matters. Of values below 0 the important ones are the better ones, too.
+
+        >>> pages = Pages.unseen(site=np.arange(3), host=np.arange(3))
+        >>> pages.importance = np.array([1.0, 4.0, 4.0])
+        >>> pages.weighed(np.array([3.0, 2.0, -2.0]))
+        array([ 3. , 8. , -0.5])
+        """
+        if self.importance is None:
+            return worth
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(worth < 0, worth / self.importance, worth * self.importance)
+
+    def unweighed(self) -> Pages:
+        """The same pages as if all mattered alike."""
+        if self.importance is None:
+            return self
+        alike = copy.copy(self)
+        alike.importance = None
+        return alike
 
     def age_hours(self, now: datetime) -> Floats:
         """Hours since each page was last fetched; infinite where it never was, never negative."""

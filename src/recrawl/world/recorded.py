@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.world.readings import CARRY
 from recrawl.world.related import Related
 
@@ -66,6 +66,8 @@ class World:
     words: sparse.csr_matrix | None = None  # counts [text, term]
     wordings: Wordings | None = None  # which versions are alike, if not only equal ones
     depth: Ints | None = field(default=None, metadata=_BY_PAGE)  # names in the path below the root of the site
+    #: How much the page matters, as was known by the end of the cycle; None: all pages are alike, which is 1.
+    importance: Floats | None = field(default=None, metadata=_BY_VISIT)
     between: str = CARRY  # what pages show in cycles without a record, one of `readings.BETWEEN`
 
     @property

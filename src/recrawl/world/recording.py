@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.core.arrays import Flags, Ints, Ints32, LinkLists, places_of
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists, places_of
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
+from recrawl.history.importance import statements
 from recrawl.history.timeline import LinkSets
 from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
@@ -97,6 +98,7 @@ def record(
         first_shown=first_shown,
         first_at=first_at,
         between=between,
+        importance=_importance(history, timeline.page[view.visit], rounds.ends[start:][view.cycle]),
     )
     world = world if candidates == KNOWN else world.with_all_known()
     if not with_words and notion is None:
@@ -161,6 +163,13 @@ def _shown(timeline: Timeline, number: Ints, view: _View) -> Ints32:
     unseen = np.select([outcome == Outcome.FAILED, outcome == Outcome.GONE], [FAILED, GONE], UNREAD)
     of_visit = number[view.visit]
     return np.where(of_visit >= 0, of_visit, unseen).astype(np.int32)
+
+
+def _importance(history: History, page: Ints, until: Ints) -> Floats | None:
+    """How much pages matter by some moments; None where all matter alike."""
+    stated = statements(history)
+    importance = None if stated is None else stated.in_force(page, until)
+    return None if importance is None or (importance == 1.0).all() else importance
 
 
 def _with_words(world: World, history: History, visit: Ints, *, with_words: bool, notion: Notion | None) -> World:

@@ -95,7 +95,7 @@ class Replays:
             compared = {name: row.pop(name) or {} for name in names}
             rows.append(row | {_column(name, end): compared[name].get(end) for name in names for end in ends})
         columns = [pa.field(_column(name, end), pa.float64()) for name in names for end in ends]
-        return pa.Table.from_pylist(rows, pa.schema([*ReplaySummary.columns(), *columns]))
+        return pa.Table.from_pylist(rows, pa.schema([*ReplaySummary.columns(self.is_weighted), *columns]))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per policy and budget; needs pandas."""
@@ -113,6 +113,11 @@ class Replays:
     def summaries(self) -> dict[Key, ReplaySummary]:
         """The metrics of every run."""
         return {(run.policy, run.budget): summarise(run) for run in self.runs}
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether pages differ in importance, so that there are weighted metrics beside the plain ones."""
+        return any(summary.is_weighted for summary in self.summaries.values())
 
     @property
     def budgets(self) -> list[int]:

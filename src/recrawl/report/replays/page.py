@@ -133,12 +133,13 @@ def sections(replays: Replays) -> list[Section]:
 
 
 def _results_text(replays: Replays) -> str:
+    columns = _sentence(tables.legend(narrow=True, goal=replays.goal, is_weighted=replays.is_weighted))
     if replays.goal == "content":
-        return f"{_known_before(replays)} and then sees only the pages that it chooses.\n\n{_sentence(tables.KEPT)}"
+        return f"{_known_before(replays)} and then sees only the pages that it chooses.\n\n{columns}"
     text = (
         f"{_known_before(replays)} and then sees only the pages that it chooses. A link counts for the cycle in "
         "which the policy first sees it; one that left a page before is lost, unless another page still shows it.\n\n"
-        f"{_sentence(tables.FOUND)} The best of each column is bold, except for the upper bound."
+        f"{columns} The best of each column is bold, except for the upper bound."
     )
     if len(replays.policies) == 1:
         return text

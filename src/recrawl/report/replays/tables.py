@@ -46,6 +46,8 @@ _AGES: _Columns = (
     ("1 h, of all", "within_1h", ".1%"),
     ("4 h, of all", "within_4h", ".1%"),
 )
+#: Beside the plain ones, where pages differ in importance.
+_WEIGHTED: _Columns = (("weighted", "weighted_coverage", ".3f"), ("fresh, weighted", "weighted_freshness", ".1%"))
 #: Metrics whose best value is emphasised: the highest or the lowest.
 _BEST: dict[str, Choose] = {
     "coverage": max,
@@ -56,6 +58,8 @@ _BEST: dict[str, Choose] = {
     "hit_rate": max,
     "overlap_wasted": min,
     "freshness": max,
+    "weighted_coverage": max,
+    "weighted_freshness": max,
     "changes": max,
     "change_rate": max,
 }
@@ -67,6 +71,10 @@ YIELD = "hits: fetches that showed a new link; overlap: new links that several p
 KEPT = (
     "fresh: share of the pages whose stored copy is current, mean over the cycles; changes found: fetches that found the page "
     "changed"
+)
+WEIGHTED = (
+    "weighted: coverage with every link counted by the importance of the most important page that showed it; "
+    "fresh, weighted: copies counted by the importance of their pages"
 )
 SIGNIFICANCE = "* more than chance (p < 0.05, paired bootstrap over days)"
 
@@ -83,7 +91,8 @@ def summary_table(replays: Replays, budget: int, more: _Columns = ()) -> Table:
     if replays.goal == "content":
         return _kept_table(replays, budget)
     runs, versus = replays.of_budget(budget), _versus_columns(replays, budget)
-    columns = (("coverage", "coverage", ".3f"), *_FOUND, *more)
+    weighted = _WEIGHTED if replays.is_weighted else ()
+    columns = (("coverage", "coverage", ".3f"), *weighted, *_FOUND, *more)
     header = ("policy", "coverage", *versus, *(name for name, *_ in columns[1:]))
     rows = [
         [
@@ -101,10 +110,11 @@ def summary_table(replays: Replays, budget: int, more: _Columns = ()) -> Table:
 def _kept_table(replays: Replays, budget: int) -> Table:
     """Every policy with one budget: how many copies it kept current, and how many changes it found."""
     runs = replays.of_budget(budget)
-    rows = [[name_of(run), *(_metric(replays, run, key) for _, key, _ in (*_KEPT, *_TIME))] for run in runs]
-    header = ("policy", *(name for name, *_ in (*_KEPT, *_TIME)))
-    table = Table(header, rows, _formats((*_KEPT, *_TIME)), title=f"Budget: {budget_text(replays, budget)}")
-    return with_best(table, _wanted(_KEPT), _competing(runs))
+    columns = (*_KEPT[:1], *(_WEIGHTED[1:] if replays.is_weighted else ()), *_KEPT[1:], *_TIME)
+    rows = [[name_of(run), *(_metric(replays, run, key) for _, key, _ in columns)] for run in runs]
+    header = ("policy", *(name for name, *_ in columns))
+    table = Table(header, rows, _formats(columns), title=f"Budget: {budget_text(replays, budget)}")
+    return with_best(table, _wanted(columns), _competing(runs))
 
 
 def _versus_columns(replays: Replays, budget: int) -> dict[str, tuple[Replayed, Mapping[Key, Comparison]]]:
@@ -232,11 +242,10 @@ def tables(replays: Replays, narrow: bool = False) -> list[Table]:
     return [summary_table(replays, budget, more) for budget in replays.budgets]
 
 
-def legend(narrow: bool = False, goal: str = "links") -> str:
+def legend(narrow: bool = False, goal: str = "links", is_weighted: bool = False) -> str:
     """What the columns of the tables on the terminal mean."""
-    if goal == "content":
-        return KEPT
-    return FOUND if narrow else f"{FOUND}; {YIELD}"
+    usual = KEPT if goal == "content" else FOUND if narrow else f"{FOUND}; {YIELD}"
+    return f"{usual}; {WEIGHTED}" if is_weighted else usual
 
 
 def caption(replays: Replays, budget: int) -> str:
