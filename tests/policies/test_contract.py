@@ -5,12 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from made_visits import laid_out
-from recrawl.models import learners
-from recrawl.models.learners import Learner, LearnerTask
-from recrawl.models.probability import ConstantIfOneClass
 from recrawl.policies import ALL, Budget, Policy, named
 from recrawl.policies.budget import Cause
 from recrawl.policies.choice import Choice, PageName, Sentence
@@ -24,17 +20,6 @@ NAMES = [policy.name for policy in ALL]
 N_GENERATED = 10_000
 #: So that short histories train, and forget; and a small tree where a policy would train a large model.
 QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
-
-
-def small_tree(task: LearnerTask) -> Any:
-    if task.kind == "presence":
-        return ConstantIfOneClass(DecisionTreeClassifier(max_depth=3, random_state=task.seed))
-    return DecisionTreeRegressor(max_depth=3, random_state=task.seed)
-
-
-@pytest.fixture
-def _with_small_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "LEARNERS", (*learners.LEARNERS, Learner("small-tree", None, small_tree)))
 
 
 @pytest.mark.usefixtures("_with_small_tree")
