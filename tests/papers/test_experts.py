@@ -11,7 +11,7 @@ import slow_experts as slow
 from models.experts.test_against_slow import N_PAGES, N_TRAIN, made_up
 from recrawl.errors import NotEnoughData
 from recrawl.models.experts.selection import choose
-from recrawl.papers.experts.evaluation import evaluate_contents, predictable
+from recrawl.papers.experts.evaluation import evaluate_contents, predictable, sampled
 from recrawl.papers.experts.predictions import PagePredictions, choices, page_predictions
 from recrawl.papers.experts.settings import ExpertSettings
 from recrawl.world.contents import Contents
@@ -177,3 +177,60 @@ def test_experts_are_named_with_their_weight_and_how_often_they_were_right() -> 
         assert [row["expert"] for row in rows_of_page] == [contents.url[expert].as_py() for expert in experts]
         assert [row["weight"] for row in rows_of_page] == weight.tolist()
         assert all(0 <= row["right"] <= 1 for row in rows_of_page if row["right"] is not None)
+
+
+def drawn_one_by_one(weight: list[float], n: int, chance: np.random.Generator) -> list[int]:
+    """A sample without replacement in proportion to weights, drawn page by page."""
+    left = list(range(len(weight)))
+    drawn = []
+    for _ in range(n):
+        total = sum(weight[page] for page in left)
+        point, page = chance.random() * total, left[-1]
+        for each in left:
+            point -= weight[each]
+            if point < 0:
+                page = each
+                break
+        left.remove(page)
+        drawn.append(page)
+    return drawn
+
+
+def test_samples_of_pages_are_drawn_in_proportion_to_importance() -> None:
+    weight = [1.0, 2.0, 4.0, 8.0, 0.5]
+    chance, n_draws = np.random.default_rng(1), 4_000
+    fast, slow_ = np.zeros(5), np.zeros(5)
+    for seed in range(n_draws):
+        fast[sampled(np.arange(5), 2, np.array(weight), seed)] += 1
+        slow_[drawn_one_by_one(weight, 2, chance)] += 1
+    np.testing.assert_allclose(fast / n_draws, slow_ / n_draws, atol=0.03)
+
+
+def test_pages_of_no_importance_are_drawn_only_if_there_are_too_few_others() -> None:
+    importance = np.array([0.0, 1e-300, 0.0, 1e300, 0.0, 5.0])
+    pages = np.array([0, 1, 2, 3, 4])  # the last one does not pass the filter
+    assert {tuple(sampled(pages, 2, importance, seed).tolist()) for seed in range(20)} == {(1, 3)}
+    three = {tuple(sampled(pages, 3, importance, seed).tolist()) for seed in range(40)}
+    assert three == {(0, 1, 3), (1, 2, 3), (1, 3, 4)}
+
+
+def test_importance_decides_which_pages_are_predicted_and_nothing_else() -> None:
+    contents, change, _ = made_up(11)
+    settings = replace(SETTINGS, parts=("settings",), most_pages=3)
+    plain = evaluate_contents(contents, change, settings)
+    important = np.zeros(N_PAGES)
+    important[[1, 2, 4]] = 5.0
+    found = evaluate_contents(contents, change, settings, importance=important)
+    assert found.n_predicted == plain.n_predicted == 3
+    assert any("importance" in note for note in found.notes)
+    assert not any("importance" in note for note in plain.notes)
+    everyone = {p.page: p for p in predictions(contents, change, settings)}
+    chosen = choices(contents, settings)
+    kept = page_predictions(contents, change, np.array([1, 2, 4]), chosen, settings.n_trains, settings)
+    for each in kept:
+        for method, decisions in each.decisions.items():
+            assert decisions.tolist() == everyone[each.page].decisions[method].tolist()
+    all_of_them = replace(settings, most_pages=None)
+    assert rows(evaluate_contents(contents, change, all_of_them, importance=important), "settings") == rows(
+        evaluate_contents(contents, change, all_of_them), "settings"
+    )

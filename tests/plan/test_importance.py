@@ -184,15 +184,14 @@ def test_what_is_stated_alike_for_all_changes_nothing() -> None:
 
 def test_hinted_pages_are_compared_by_what_they_are_worth(tmp_path: Path) -> None:
     history = hinted_history(tmp_path)
-    hinted = url("honest", 4)
-    plain = make(history, named("average-count"), request(2), HINTED_NOW)
-    assert plain.url[0].as_py() == hinted
-    last = history.as_of(HINTED_NOW).timeline.at.max()
-    at = rc.History.open(tmp_path).visits().to_arrow()["at"].to_pylist()
-    assert last
-    history.add([Visit(url=hinted, at=min(at), importance=0.001)])
-    made = make(history, named("average-count"), request(2), HINTED_NOW)
-    assert made.url[0].as_py() != hinted
+    hinted, first = url("honest", 4), history.visits().to_arrow()["at"].to_pylist()[0]
+    for importance, is_first in ((None, True), (2.0, True), (0.001, False)):
+        history.add([Visit(url=hinted, at=first, importance=importance)])
+        plan = make(history, named("round-robin"), request(20), HINTED_NOW)
+        by_url = dict(zip(plan.url.to_pylist(), plan.reason, strict=True))
+        assert (plan.url[0].as_py() == hinted) == is_first
+        assert by_url.get(hinted, "").startswith("its sitemap says") == is_first
+        first += timedelta(seconds=1)
 
 
 def test_rows_and_explanations_show_it_where_it_is_stated(tmp_path: Path) -> None:

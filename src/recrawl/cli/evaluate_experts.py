@@ -104,7 +104,13 @@ COption = Annotated[
 ]
 ModelsOption = Annotated[int, _option("--models", "Number of learners of bagging and of boosting.", metavar="N", min=1)]
 PagesOption = Annotated[
-    int | None, _option("--pages", "Maximum number of pages to predict, picked at random.", metavar="N", min=1)
+    int | None,
+    _option(
+        "--pages",
+        "Maximum number of pages to predict, picked at random; by importance where visits state it.",
+        metavar="N",
+        min=1,
+    ),
 ]
 
 OnStep: TypeAlias = Callable[[str], None]

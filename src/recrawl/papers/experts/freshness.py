@@ -6,6 +6,7 @@ References: Radinsky and Bennett (2013), section 8.3 and Fig. 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
@@ -25,8 +26,11 @@ def freshness_rows(history: History, settings: ExpertSettings) -> Iterator[Row]:
 
     In the observed rounds every page is seen. Then a share of the pages is fetched per round, picked by the paper's biased coin,
     and nothing else is seen. A number of observed rounds that leaves none to crawl in has no row.
+
+    The importance of pages does not count here: the paper selects its pages by popularity, but its coin goes by change alone.
     """
     world = past(history, settings.every, notion=notion_from(settings.notion), with_words=True)
+    world = replace(world, importance=None)
     budget = Budget(max(1, round(world.n_pages * settings.share)))
     lengths = [n for n in settings.observed if n < world.n_cycles]
     if not lengths:

@@ -53,7 +53,9 @@ class ExpertSettings:
     )  # of Fig. 8: rounds in which every page is seen before crawling begins
     share: float = 0.1  # of Fig. 8: pages fetched per round
     memory: int = MEMORY  # bytes of inner products that are kept
-    most_pages: int | None = None  # size of the random sample of pages to predict; None: all
+    most_pages: int | None = (
+        None  # size of the random sample of pages to predict, by importance where it is stated; None: all
+    )
     n_jobs: int = 2
     seed: int = 0
 
