@@ -155,6 +155,12 @@ def with_settings(page: str) -> str:
 # -- policies ----------------------------------------------------------------------------------------------------------
 
 
+IMPORTANCE = {
+    True: "counts ([how](guides/plan.md#pages-that-matter-more)).",
+    False: "does not count, except that pages of importance 0 come last.",
+}
+
+
 def policies() -> str:
     """For every policy its description, when to use it, its settings and its paper."""
     ordered = sorted(ALL, key=lambda policy: policy.name != DEFAULT)  # the default first, else as in tables
@@ -181,6 +187,7 @@ def section(policy: type[Policy]) -> str:
     settings = ", ".join(f"`{name}` = `{shown(default)}`" for name, default in policy.default_settings().items())
     facts = [
         f"**When to use it:** {WHEN[policy.name]}" if policy.name in WHEN else "",
+        f"**Importance of pages:** {IMPORTANCE[policy.weighs]}",
         f"**Settings:** {settings}." if settings else "",
         f"**Paper:** {' '.join(papers)}" if papers else "",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -216,3 +217,17 @@ def test_the_last_rounds_alone_can_be_predicted(history: str) -> None:
     result = evaluate(history, *SMALL, "--parts", "settings", "--last-rounds", "2", "--json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert {row["n_predictions"] for row in rows if row["part"] == "settings"} <= set(range(11))
+
+
+def test_importance_selects_pages_and_leaves_the_papers_coin_alone(history: str, tmp_path: Path) -> None:
+    shutil.copytree(history, tmp_path / "h")
+    weighed = History.open(tmp_path / "h")
+    weighed.add(Visit(url=f"https://a.org/{i}", at=START, importance=40.0 if i in (1, 3) else 0.0) for i in range(6))
+    fresh = ("--parts", "freshness", "--observed-rounds", "0", "--fetched", "0.3", "--json", *SMALL)
+    assert evaluate(history, *fresh).stdout == evaluate(str(tmp_path / "h"), *fresh).stdout
+    named = ("--parts", "experts", "--pages", 2, "--json", *SMALL)
+    result = evaluate(str(tmp_path / "h"), *named)
+    assert result.exit_code == 0, result.output
+    about, *rows = map(json.loads, result.stdout.splitlines())
+    assert {row["url"] for row in rows} == {"https://a.org/1", "https://a.org/3"}
+    assert "the pages to predict were drawn in proportion to their importance" in about["notes"]
