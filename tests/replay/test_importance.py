@@ -20,6 +20,8 @@ from recrawl.policies import Budget, named
 from recrawl.policies.choice import Choice
 from recrawl.policies.round_robin import RoundRobin
 from recrawl.replay.run import replay
+from recrawl.replay.summary import summarise
+from recrawl.replay.tune import tune
 from recrawl.testing import tiny_world
 from recrawl.web.visit import Visit
 from recrawl.world.link_weights import link_weights
@@ -112,6 +114,11 @@ def test_weighted_numbers_are_those_of_a_plain_version(name: str, seed: int, tmp
         found |= fresh
         assert row["found"] == len(fresh)
         assert row["found_weight"] == pytest.approx(sum(weights[link] for link in fresh))
+        by_wait = dict(row["after_weight"])
+        for waited in {cycle - int(world.first_shown[link]) for link in fresh}:
+            late = sum(weights[link] for link in fresh if cycle - world.first_shown[link] == waited)
+            assert by_wait.pop(waited) == pytest.approx(late)
+        assert not by_wait
         published = [link for link in range(len(world.link)) if world.first_shown[link] == cycle]
         assert row["published_weight"] == pytest.approx(sum(weights[link] for link in published))
         known = [page for page in range(world.n_pages) if world.first_cycle[page] <= cycle]
@@ -257,3 +264,26 @@ def test_people_see_weighted_numbers_where_there_are_any(tmp_path: Path) -> None
         assert ("weighted" in page.read_text()) == (name == "some")
     assert "weighted: coverage with every link counted by the importance" in " ".join(shown["some"].split())
     assert "weighted" not in shown["plain"]
+
+
+def test_tune_goes_by_weighted_coverage_and_so_do_its_margins() -> None:
+    """One page matters and gains a link per cycle; three others gain more, and by plain coverage they are the better ones."""
+    shows = [[{1_000 * p + i for i in range((3 * p or 1) * (t + 1))} for p in range(4)] for t in range(30)]
+    importance = [[50.0, 1.0, 1.0, 1.0]] * 30
+    hours = range(0, 24 * 30, 24)
+    candidates = ("average-count", "round-robin")
+    plain = tune(tiny_world(shows, hours=hours), Budget(1), candidates)
+    weighed = tune(tiny_world(shows, hours=hours, importance=importance), Budget(1), candidates)
+    assert (plain.is_weighted, weighed.is_weighted) == (False, True)
+    assert "by importance" in repr(weighed)
+    assert "by importance" not in repr(plain)
+    judged = {run.policy: summarise(run) for run in weighed.runs}
+    best = weighed.runs[0].policy
+    assert judged[best].weighted_coverage == max(each.weighted_coverage or 0.0 for each in judged.values())
+    margin = weighed.against_next
+    assert margin is not None
+    gap = (judged["average-count"].weighted_coverage or 0.0) - (judged["round-robin"].weighted_coverage or 0.0)
+    assert margin.difference == pytest.approx(gap if margin.policy == "average-count" else -gap)
+    assert weighed.record("auto")["coverage"] == {name: each.weighted_coverage for name, each in judged.items()}
+    assert "weighted_coverage" in weighed.to_arrow().column_names
+    assert "weighted_coverage" not in plain.to_arrow().column_names

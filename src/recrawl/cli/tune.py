@@ -65,11 +65,12 @@ def _show(tuning: Tuning, every: str, dry_run: bool) -> None:
     from recrawl.replay.tune import label
 
     screen, best = Screen(), tuning.best
+    by = ", by importance" if tuning.is_weighted else ""
     screen.line(
-        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share of the new links found:"
+        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share of the new links found{by}:"
     )
     for run in tuning.runs:
-        coverage = summarise(run).coverage
+        coverage = summarise(run).judged_by
         screen.line(f"{label(run):36} {'–' if coverage is None else f'{coverage:.3f}'}", indent="  ")
     if tuning.is_tie:
         screen.line(

@@ -43,18 +43,21 @@ class Comparison:
         return asdict(self)
 
 
-def compare(run: Replayed, reference: Replayed, samples: int = SAMPLES, seed: int = 0) -> Comparison:
+def compare(
+    run: Replayed, reference: Replayed, samples: int = SAMPLES, seed: int = 0, *, by_weight: bool = False
+) -> Comparison:
     """Draw days with replacement, the same for both policies, and see how the difference of their coverages varies.
 
     Whole days (UTC) are drawn, because what is published in one hour depends on the hours before. A link counts for the day on
     which it was published, whenever it was found; so no policy can find more of a day than there was, and no difference is beyond
-    what coverages can differ by.
+    what coverages can differ by. `by_weight`: of weighted coverages, for runs over pages that differ in importance.
 
     References: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 8 and 13.
     """
     if [row["at"] for row in run.rows] != [row["at"] for row in reference.rows]:
         raise ValueError(f"{run.policy} and {reference.policy} were not replayed over the same cycles")
-    gained, published = _by_day(run.rows, _found_of(run.rows) - _found_of(reference.rows))
+    after, of = ("after_weight", "published_weight") if by_weight else ("after", "published")
+    gained, published = _by_day(run.rows, _found_of(run.rows, after) - _found_of(reference.rows, after), of)
     n_days = len(published)
     names: dict[str, Any] = {"policy": run.policy, "against": reference.policy, "budget": run.budget, "days": n_days}
     if not published.sum():
@@ -84,20 +87,20 @@ def p_value(drawn: Floats) -> float:
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
 
 
-def _found_of(rows: Sequence[Row]) -> Floats:
-    """How many of the links published in each cycle were found, at any time."""
+def _found_of(rows: Sequence[Row], after_how_long: str) -> Floats:
+    """How many of the links published in each cycle were found, at any time; or what they weigh."""
     found = np.zeros(len(rows))
     for i, row in enumerate(rows):
-        for after, n in row["after"]:
+        for after, n in row[after_how_long]:
             if i >= after:  # published in a cycle that was replayed
                 found[i - after] += n
     return found
 
 
-def _by_day(rows: Sequence[Row], gained: Floats) -> tuple[Floats, Floats]:
+def _by_day(rows: Sequence[Row], gained: Floats, of: str) -> tuple[Floats, Floats]:
     """What was gained and what was published on every calendar day; times are written in UTC."""
     _, day = np.unique([row["at"][:10] for row in rows], return_inverse=True)
-    published = column(rows, "published")
+    published = column(rows, of)
     return np.bincount(day, gained).astype(np.float64), np.bincount(day, published).astype(np.float64)
 
 

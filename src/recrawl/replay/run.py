@@ -108,6 +108,7 @@ def _weighted(world: World, cycle: int, crawler: Crawler, result: CycleVisits, w
     return {
         "published_weight": float(weights[world.first_shown == cycle].sum()),
         "found_weight": float(weights[result.links].sum()),
+        "after_weight": _weighed(result.cycles, weights[result.links]),
         "current_weight": crawler.weighted_share(crawler.is_current()),
     }
 
@@ -116,6 +117,12 @@ def _counted(cycles: Ints) -> list[list[int]]:
     """How many links were found how many cycles after they were published: pairs of cycles and links."""
     after, n = np.unique(cycles, return_counts=True)
     return [[int(a), int(b)] for a, b in zip(after, n, strict=True)]
+
+
+def _weighed(cycles: Ints, weights: Floats) -> list[list[float]]:
+    """The same by weight: pairs of cycles and what the links found after them weigh."""
+    after, place = np.unique(cycles, return_inverse=True)
+    return [[int(a), float(b)] for a, b in zip(after, np.bincount(place, weights, len(after)), strict=True)]
 
 
 def _host_load(host: Ints) -> Row:

@@ -52,6 +52,11 @@ class ReplaySummary:
         return {name: value for name, value in asdict(self).items() if self.is_weighted or name not in _WEIGHTED}
 
     @property
+    def judged_by(self) -> float | None:
+        """The coverage that policies are to be compared by: the weighted one where pages differ in importance."""
+        return self.weighted_coverage if self.is_weighted else self.coverage
+
+    @property
     def is_weighted(self) -> bool:
         """Whether pages differ in importance."""
         return self.weighted_freshness is not None

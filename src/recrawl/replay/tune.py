@@ -74,16 +74,21 @@ class Tuning:
     place: str | None = None  # of the best, if it is the class of a file: path/to/file.py:Name
 
     def __repr__(self) -> str:
-        coverage = summarise(self.best).coverage
-        found = "no new links to find" if coverage is None else f"{percent(coverage)} of the new links found"
+        coverage, by = summarise(self.best).judged_by, " by importance" if self.is_weighted else ""
+        found = "no new links to find" if coverage is None else f"{percent(coverage)} of the new links found{by}"
         best = "no recommendation" if self.is_tie else label(self.best)
         return f"Tuning({best} of {count(len(self.runs), 'candidate')}, {found})"
 
     @property
     def is_tie(self) -> bool:
         """Whether all found the same: then there is nothing to recommend."""
-        coverages = {summarise(run).coverage for run in self.runs}
+        coverages = {summarise(run).judged_by for run in self.runs}
         return len(self.runs) > 1 and len(coverages) == 1
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether pages differ in importance: then coverages are weighted ones."""
+        return summarise(self.best).is_weighted
 
     def records(self) -> list[dict[str, Any]]:
         """The metrics of every candidate, the highest coverage first."""
@@ -95,8 +100,7 @@ class Tuning:
     def to_arrow(self) -> pa.Table:
         """One row per candidate, the highest coverage first."""
         own = [pa.field("candidate", pa.string()), pa.field("recommended", pa.bool_())]
-        is_weighted = any(summarise(run).is_weighted for run in self.runs)
-        return pa.Table.from_pylist(self.records(), pa.schema([*own, *ReplaySummary.columns(is_weighted)]))
+        return pa.Table.from_pylist(self.records(), pa.schema([*own, *ReplaySummary.columns(self.is_weighted)]))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per candidate, the highest coverage first; needs pandas."""
@@ -113,7 +117,7 @@ class Tuning:
             "every": every,
             "budget": self.best.budget,
             "cycles": len(self.best.rows),
-            "coverage": {label(run): summarise(run).coverage for run in self.runs},
+            "coverage": {label(run): summarise(run).judged_by for run in self.runs},
             "against_next": self.against_next.as_dict() if self.against_next else None,
             "against_round_robin": self.against_round_robin.as_dict() if self.against_round_robin else None,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -133,6 +137,8 @@ def tune(
 ) -> Tuning:
     """Replay the candidates with this budget; the one with the highest coverage is recommended, the first of equal ones.
 
+    Where pages differ in importance, coverage is the weighted one: policies give up plain coverage for pages that matter.
+
     The default policy stays unless another is better by more than chance: what wins by a little on the past may lose tomorrow.
     The margin over the next best, and over round-robin, has an interval by a paired bootstrap over days. It is somewhat
     optimistic, since the best was picked on the same days.
@@ -147,7 +153,7 @@ def tune(
         names = ", ".join(name for name, _ in pairs)
         raise BadOption(f"policies: {names} knows the future, so it cannot be recommended. Name other policies")
     runs = replay_many(world, policies, [budget], workers=workers, on_cycles=on_cycles)
-    ranked = sorted(runs, key=lambda run: -(summarise(run).coverage or 0.0))
+    ranked = sorted(runs, key=lambda run: -(summarise(run).judged_by or 0.0))
     best = _recommended(ranked, seed)
     others = [run for run in ranked if run is not best]
     uniform = next((run for run in runs if run.policy == "round-robin"), None)
@@ -167,9 +173,10 @@ def _recommended(ranked: Sequence[Replayed], seed: int) -> Replayed:
     default = next((run for run in ranked if label(run) == DEFAULT), None)
     if default is None or default is ranked[0]:
         return ranked[0]
-    margin = compare(ranked[0], default, seed=seed)
+    margin = compare(ranked[0], default, seed=seed, by_weight=summarise(default).is_weighted)
     return ranked[0] if margin.low is not None and margin.low > 0 else default
 
 
 def _compared(run: Replayed, reference: Replayed, seed: int) -> Comparison:
-    return replace(compare(run, reference, seed=seed), policy=label(run), against=label(reference))
+    compared = compare(run, reference, seed=seed, by_weight=summarise(run).is_weighted)
+    return replace(compared, policy=label(run), against=label(reference))

@@ -152,7 +152,7 @@ class Crawler:
         self.pages.note(visits)
         counted = discovered[world.first_shown[discovered] > 0]
         ages = np.maximum(at - world.first_at[counted], 0) / US_PER_HOUR
-        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64), counted)
+        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64), links=counted)
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each known page is what the page shows now; pages never seen count as stale."""
