@@ -382,9 +382,6 @@ def cases() -> dict[str, Case]:
     seldom = [[one if (p + t) % 3 else None for p, one in enumerate(cycle)] for t, cycle in enumerate(said)]
     return {
         "an ordinary collection": Case(tiny_world(plain), (Budget(3),)),
-        "pages of different importance": Case(
-            tiny_world(plain, importance=importance), (Budget(3), Budget(20), Budget(4, per_site=1))
-        ),
         "a budget of 0": Case(tiny_world(plain), (Budget(0),)),
         "a budget above the number of pages": Case(tiny_world(plain), (Budget(20),)),
         "cycles without visits": Case(tiny_world(plain), (Budget(4), Budget(0), Budget(0))),
@@ -421,6 +418,9 @@ def cases() -> dict[str, Case]:
         "words that are never known": Case(tiny_world(plain, says=[[None] * 9] * 16), (Budget(4),)),
         "one page with words": Case(
             tiny_world([[{t}] for t in range(15)], says=[[{0: t}] for t in range(15)]), (Budget(1),)
+        ),
+        "pages of different importance": Case(
+            tiny_world(plain, importance=importance), (Budget(3), Budget(20), Budget(4, per_site=1))
         ),
     }
 

@@ -36,7 +36,10 @@ def choose_important(policy: Policy, pages: Pages, budget: Budget, now: datetime
     rest = budget.rest(choice, n)
     assert rest.barred is not None
     others = np.where((rest.barred == 0) & matters, np.int8(Cause.BELOW_CUT), rest.barred)
-    return choice.then(policy.choose(pages, replace(rest, barred=others), now))
+    per_cycle = (
+        budget.per_cycle or budget.pages
+    )  # what can be fetched in a cycle is not less because most of it is spent
+    return choice.then(policy.choose(pages, replace(rest, barred=others, per_cycle=per_cycle), now))
 
 
 class ImportantFirst(Policy):

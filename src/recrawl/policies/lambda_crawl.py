@@ -118,7 +118,7 @@ class LambdaCrawl(Policy):
         with np.errstate(divide="ignore"):
             period = 24.0 / visits
         choice = take(
-            elapsed if signals is None else _with_signals(elapsed, visits / changes, importance, pages, signals),
+            elapsed if signals is None else self._with_signals(elapsed, visits / changes, pages, signals),
             pages,
             budget,
             first=never,
@@ -134,6 +134,15 @@ class LambdaCrawl(Policy):
         by_signals = np.clip((signals.n_changes + 0.5) / (signals.days + 0.5), *self.bounds)
         return np.where(signals.is_complete, by_signals, self.rates_.per_day)
 
+    def _with_signals(self, elapsed: Floats, share: Floats, pages: Pages, signals: Signals) -> Floats:
+        """The score with pages that were drawn for their signal first, and the other signalled ones last."""
+        is_pending = signals.is_complete & (signals.changed_at > pages.last_visit)
+        is_drawn = is_pending & (_chance(signals.changed_at) < share)
+        top = float(elapsed.max(initial=0.0)) + 1.0
+        left = np.where(is_pending, -1.0, -2.0)  # what is left of a budget goes to those with a signal
+        unsignalled = np.where(signals.is_complete, left, elapsed)
+        return np.where(is_drawn, top + given_or_stated(self.importance, self.importance_, pages), unsignalled)
+
     def _days_between_cycles(self, now: datetime) -> float:
         """The mean up to now; a day before the first one."""
         days = (microseconds(now) - self.began_) / US_PER_DAY / max(self.n_cycles_, 1)
@@ -144,16 +153,6 @@ class LambdaCrawl(Policy):
         self.began_ = self.began_ if self.n_cycles_ else microseconds(visits.ended_at)
         self.n_cycles_ += 1
         self.rates_.observe(visits)
-
-
-def _with_signals(elapsed: Floats, share: Floats, importance: Floats, pages: Pages, signals: Signals) -> Floats:
-    """The score with pages that were drawn for their signal first, and the other signalled ones last."""
-    is_pending = signals.is_complete & (signals.changed_at > pages.last_visit)
-    is_drawn = is_pending & (_chance(signals.changed_at) < share)
-    top = float(elapsed.max(initial=0.0)) + 1.0
-    left = np.where(is_pending, -1.0, -2.0)  # what is left of a budget goes to those with a signal
-    unsignalled = np.where(signals.is_complete, left, elapsed)
-    return np.where(is_drawn, top + importance, unsignalled)
 
 
 @dataclass(frozen=True)
