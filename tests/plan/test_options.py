@@ -67,6 +67,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"roots": "~*"}, "roots: '~*' is no pattern of paths: it must begin and end with a slash, such as '/~*/'"),
     ({"rates": "bayes"}, "rates: No estimator named 'bayes'. Known: maximum-likelihood, simple, regular, law-of-large-numbers, "
                        "stochastic-approximation"),
+    ({"relevance": "no.json"}, "relevance: there is no file no.json; make one with: recrawl relevance --labels FILE --out no.json"),
+    ({"relevance": "recorded:2"}, "relevance: the threshold 2 of 'recorded:2' is not between 0 and 1"),
+    ({"relevance": "recorded", "goal": "content"},
+     "goal content counts changes of pages: leave relevance recorded out, or use goal links"),
     ({"min_gap": "soon"}, f"min-gap: 'soon' {NO_PERIOD}"),
     ({"min_gap": "0h"}, f"min-gap: '0h' {NO_PERIOD}"),
     ({"threshold": "1.5"}, "threshold is 1.5; it must be between 0 and 1"),

@@ -4,10 +4,11 @@ import pytest
 
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
+from recrawl.models.link_relevance import Evidence, Focus
 from recrawl.models.relevance import train
 from recrawl.policies import Budget, named
 from recrawl.replay import replay
-from recrawl.replay.focus import focused, recorded_relevance
+from recrawl.replay.focus import focused
 from recrawl.web.visit import Visit
 from recrawl.world.recording import record
 
@@ -35,7 +36,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 def test_only_links_to_pages_recorded_as_relevant_count(history: History) -> None:
     world = record(history)
     assert world.discoverable == 8
-    only = focused(history, world)
+    only = focused(history, world, Focus())
     assert only.discoverable == 1
     rows = list(replay(only, named("brute-force"), Budget(only.n_pages)))
     assert [row["found"] for row in rows] == [1, 0, 0, 0]
@@ -44,7 +45,7 @@ def test_only_links_to_pages_recorded_as_relevant_count(history: History) -> Non
 def test_a_classifier_judges_links_that_nobody_read(history: History) -> None:
     urls = [text.format(i) for i in range(10, 30) for text in (GOOD, BAD)]
     model = train(urls, [url.startswith("https://e.org/politics") for url in urls])
-    only = focused(history, record(history), 0.5, model)
+    only = focused(history, record(history), Focus(model=model))
     assert only.discoverable == 4
     rows = list(replay(only, named("brute-force"), Budget(only.n_pages)))
     assert sum(row["found"] for row in rows) == 4
@@ -52,11 +53,11 @@ def test_a_classifier_judges_links_that_nobody_read(history: History) -> None:
 
 def test_recorded_relevance_comes_before_the_classifier(history: History) -> None:
     world = record(history)
-    relevance = recorded_relevance(history, world.link)
+    relevance = Evidence.of(history, Focus()).recorded(world.link)
     known = relevance[~(relevance != relevance)]
     assert known.tolist() == pytest.approx([0.9])
 
 
 def test_no_relevant_link_at_all_is_a_clear_sentence(history: History) -> None:
     with pytest.raises(NotEnoughData, match=r"above 0\.95"):
-        focused(history, record(history), 0.95)
+        focused(history, record(history), Focus(above=0.95))

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from recrawl.cli import app
 from recrawl.errors import BadOption, NotEnoughData
 from recrawl.history import History
+from recrawl.models.link_relevance import Focus
 from recrawl.models.relevance import train
-from recrawl.report.seeds import Focus, seeds
+from recrawl.report.seeds import seeds
 from recrawl.web.visit import Visit
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -82,7 +83,7 @@ def test_a_classifier_judges_what_was_not_recorded(tmp_path: Path) -> None:
     )
     model = train([f"https://e.org/{w}/x{i}" for w in topics.values() for i in range(4)], [True] * 4 + [False] * 4)
     assert [page.url for page in seeds(history, by="outlinks", focus=Focus(model=model))] == ["https://e.org/1"]
-    with pytest.raises(NotEnoughData, match="give a classifier"):
+    with pytest.raises(NotEnoughData, match="train a classifier"):
         seeds(history, by="outlinks", focus=Focus())
 
 

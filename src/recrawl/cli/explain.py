@@ -13,6 +13,7 @@ from recrawl.plan.options import PlanOptions
 
 if TYPE_CHECKING:
     from recrawl.plan.explain import PlanExplanation
+    from recrawl.plan.plan import PlanRequest
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +34,7 @@ def explain(
     if json:
         print_json(explanation.__dict__ | {"related": related})
         return
-    _show(explanation, related, planner.request.pages)
+    _show(explanation, related, planner.request)
 
 
 def _related(history: Any, url: str, top: int = 5) -> list[dict[str, Any]]:
@@ -74,7 +75,7 @@ def _expert(expert: dict[str, Any]) -> str:
     return f"expert: {expert['url']} ({expert['weight']:.0%} of the votes{right})"
 
 
-def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> None:
+def _show(it: PlanExplanation, related: list[dict[str, Any]], request: PlanRequest) -> None:
     from recrawl.cli.screen import Screen
     from recrawl.core.words import count, number
 
@@ -82,7 +83,7 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
     rank = f"rank {it.rank:,} of {it.n_known:,}" if it.rank else f"no rank among {it.n_known:,}"
     screen.item(it.url)
     screen.line(
-        f"{'in the plan' if it.is_picked else 'not in the plan'} of {count(budget, 'page')} by {it.policy}: {rank}"
+        f"{'in the plan' if it.is_picked else 'not in the plan'} of {count(request.pages, 'page')} by {it.policy}: {rank}"
     )
     if it.reason:
         screen.line(f"why it would be picked: {it.reason}" if not it.is_picked else f"why: {it.reason}")
@@ -92,7 +93,7 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
         screen.line(f"passed over for: {it.passed_over_for}")
     changed = "" if it.probability_changed is None else f"; {it.probability_changed:.0%} likely to have changed"
     screen.line(
-        f"a visit now: {number(it.expected)} new links expected, {it.probability:.0%} likely to have any{changed}"
+        f"a visit now: {number(it.expected)} {request.new_links} expected, {it.probability:.0%} likely to have any{changed}"
     )
     if it.importance != 1:
         screen.line(f"importance: {it.importance:g}, as its visits state it")
@@ -102,15 +103,15 @@ def _show(it: PlanExplanation, related: list[dict[str, Any]], budget: int) -> No
         screen.line("can it wait: " + "; ".join(factors))
     screen.line(
         f"so far: fetched in {count(it.n_visits, 'cycle')}, answered in {it.n_answers:,}; "
-        f"{it.n_hits:,} of them found {count(it.n_new_links, 'new link')}"
+        f"{it.n_hits:,} of them found {request.in_focus(count(it.n_new_links, 'new link'))}"
         + (f"; changed at {it.n_changed:,} of {it.n_compared:,} compared" if it.n_compared else "")
         + (f"; the last {it.n_failures:,} failed" if it.n_failures else "")
     )
     last = it.last_visit_at.strftime("%Y-%m-%d %H:%M") if it.last_visit_at else "never"
     gained = it.last_change_at.strftime("%Y-%m-%d %H:%M") if it.last_change_at else "never"
-    screen.line(f"last visit {last}, last new link {gained} (UTC)")
+    screen.line(f"last visit {last}, last {request.in_focus('new link')} {gained} (UTC)")
     for other, share in it.overlaps:
-        screen.line(f"{share:.0%} of its new links also on {other}", indent="  ")
+        screen.line(f"{share:.0%} of its {request.new_links} also on {other}", indent="  ")
     for expert in it.experts:
         screen.line(_expert(expert), indent="  ")
     for page in related:

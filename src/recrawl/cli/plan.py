@@ -87,7 +87,7 @@ def _show(made: Plan, top: int) -> None:
     if len(made) and top:
         screen.heading(f"the next pages, by {made.policy}")
         for row in islice(made.records(), top):
-            screen.item(row["url"], *_facts(row))
+            screen.item(row["url"], *_facts(row, made.request.new_links))
         screen.gap()
     shown = f" ({top} shown, --top shows more)" if 0 < top < len(made) else ""
     screen.line(f"{len(made):,} of {count(made.n_known, 'known page')}, {made.gain_in_words()} expected{shown}")
@@ -104,11 +104,11 @@ def _show(made: Plan, top: int) -> None:
         )
 
 
-def _facts(row: dict[str, Any]) -> list[str]:
-    """What to show of a page below its URL: numbers, times, and the reason."""
+def _facts(row: dict[str, Any], counted: str) -> list[str]:
+    """What to show of a page below its URL: numbers, times, and the reason; `counted`: which links count."""
     from recrawl.core.words import number
 
-    links = f"{number(row['expected_new_links'])} new links expected"
+    links = f"{number(row['expected_new_links'])} {counted} expected"
     if row["expected_low"] is not None:
         links += f" ({row['expected_low']:.0f} to {row['expected_high']:.0f})"
     likely = f"{row['probability']:.0%} likely to have any"

@@ -16,6 +16,8 @@ from recrawl.cli.common import (
     print_json,
     working,
 )
+from recrawl.cli.option_groups import with_options
+from recrawl.plan.focus_options import FocusOptions
 
 if TYPE_CHECKING:
     from recrawl.cli.screen import Screen
@@ -30,10 +32,11 @@ _LEGEND = (
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("score")(score)
+    app.command("score")(with_options(score))
 
 
 def score(
+    *,
     plan: Annotated[str | None, typer.Argument(help="Id of one plan. Default: all stored plans.")] = None,
     horizon: Annotated[
         str | None,
@@ -44,17 +47,22 @@ def score(
             callback=optional_period,
         ),
     ] = None,
+    which: FocusOptions,
     history: HistoryOption = HISTORY,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how right each plan was once its pages were visited: expected and found, calibration, and beside round-robin."""
+    """Show how right each plan was once its pages were visited: expected and found, calibration, and beside round-robin.
+
+    A plan that counted relevant links is compared with the relevant links found, by its own classifier; with --relevance by this
+    one.
+    """
     from recrawl.errors import NotEnoughData
     from recrawl.plan.score import score as run
 
     opened = open_history(history, as_of)
     with working("comparing plans with visits"):
-        scores = run(opened, plan, horizon)
+        scores = run(opened, plan, horizon, relevance=which.relevance)
     if not scores:
         raise NotEnoughData(
             f"no plan {plan!r} is stored in {history}; recrawl score lists those that are"
@@ -90,8 +98,10 @@ def _facts(score: Score) -> list[str]:
     rival = score.round_robin_found_per_visit
     beside = "" if rival is None else f"; round-robin {number(rival)}"
     per_visit = f"{number(score.found_per_visit)} per visit{beside}"
-    links = f"{number(score.expected)} new links expected, {score.found:,} found ({per_visit})"
-    pages = f"pages with new links: {number(score.expected_hits)} expected, {score.hits:,} found"
+    links = f"{number(score.expected)} {score.new_links} expected, {score.found:,} found ({per_visit})"
+    if score.found_all is not None and score.found_relevant is not None:
+        links += f"; {score.found_relevant:,} of all {score.found_all:,} new links are relevant"
+    pages = f"pages with {score.new_links}: {number(score.expected_hits)} expected, {score.hits:,} found"
     if score.expected_changed is not None and score.changed is not None:
         pages += f"; changed pages: {number(score.expected_changed)} expected, {score.changed:,} found"
     return [visits, links, pages]

@@ -17,7 +17,8 @@ from recrawl.cli.common import (
     open_history,
     written,
 )
-from recrawl.cli.option_groups import choice
+from recrawl.cli.option_groups import choice, with_options
+from recrawl.plan.focus_options import ThresholdOptions
 from recrawl.web.link_kinds import LINKS
 
 BY = ("yield", "outlinks")
@@ -25,10 +26,11 @@ BY = ("yield", "outlinks")
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("seeds")(seeds)
+    app.command("seeds")(with_options(seeds))
 
 
 def seeds(
+    *,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of pages.")] = 100,
     by: Annotated[
         str,
@@ -54,16 +56,7 @@ def seeds(
     min_visits: Annotated[
         int, typer.Option("--min-visits", min=1, help="By yield: minimum number of visits that show what was new.")
     ] = 1,
-    relevance: Annotated[
-        str | None,
-        typer.Option(
-            "--relevance", metavar="FILE", help="Count only relevant links, by a classifier of recrawl relevance."
-        ),
-    ] = None,
-    relevant_above: Annotated[
-        float | None,
-        typer.Option("--relevant-above", min=0.0, max=1.0, help="Count only links above this relevance. Default: 0.5."),
-    ] = None,
+    which: ThresholdOptions,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="File to write; .gz and .zst compress, - is stdout.")
     ] = "-",
@@ -77,19 +70,10 @@ def seeds(
     --relevant-above only links to relevant pages count: as recorded at their visits, else as the classifier predicts it.
     """
     check_writable(out)
-    model = None
-    if relevance is not None:
-        from recrawl.models.relevance import Relevance
-
-        model = Relevance.load(relevance)
     opened = open_history(history, as_of)
-    from recrawl.report.replays.options import RELEVANT
-    from recrawl.report.seeds import Focus
     from recrawl.report.seeds import seeds as best
 
-    is_focused = relevance is not None or relevant_above is not None
-    focus = Focus(above=RELEVANT if relevant_above is None else relevant_above, model=model) if is_focused else None
-    found = best(opened, top=top, by=by, links=links, per_site=per_site, min_visits=min_visits, focus=focus)
+    found = best(opened, top=top, by=by, links=links, per_site=per_site, min_visits=min_visits, focus=which.focus)
     import orjson
 
     with written(out) as stream:

@@ -56,18 +56,19 @@ def tune(
     if json:
         print_json(tuning.record(options.every))
     else:
-        _show(tuning, options.every, dry_run)
+        _show(tuning, options, dry_run)
 
 
-def _show(tuning: Tuning, every: str, dry_run: bool) -> None:
+def _show(tuning: Tuning, options: TuneOptions, dry_run: bool) -> None:
     from recrawl.cli.screen import Screen
     from recrawl.replay.summary import summarise
     from recrawl.replay.tune import label
 
-    screen, best = Screen(), tuning.best
+    screen, best, focus = Screen(), tuning.best, options.focus
+    links = "new links" if focus is None else "new relevant links"
     by = ", by importance" if tuning.is_weighted else ""
     screen.line(
-        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share of the new links found{by}:"
+        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share of the {links} found{by}:"
     )
     for run in tuning.runs:
         coverage = summarise(run).judged_by
@@ -83,7 +84,8 @@ def _show(tuning: Tuning, every: str, dry_run: bool) -> None:
             screen.line(_margin(margin, margin.difference))
     if best is not tuning.runs[0]:
         screen.line(f"{label(tuning.runs[0])} is not better than it by more than chance, so the default stays")
-    end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {every} will use it"
+    same = "" if focus is None else f" --relevance {focus.source}:{focus.above:g}"
+    end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {options.every}{same} will use it"
     screen.line(f"recommended: {label(best)}; {end}")
 
 

@@ -13,7 +13,7 @@ from recrawl.crawl.frontier import Frontier
 from recrawl.crawl.page_links import links_shown
 from recrawl.crawl.unfinished import FIRST, read_note, remove_note, write_note
 from recrawl.history import History
-from recrawl.replay.focus import words_of
+from recrawl.models.page_words import first_words
 from recrawl.web.visit import Outcome
 
 
@@ -52,8 +52,7 @@ class FirstCrawl:
         since = np.flatnonzero((timeline.at >= began) & is_known)
         since = since[np.argsort(timeline.at[since], kind="stable")]
         page = timeline.page[since]
-        words = words_of(self.history, page) if self.frontier.order.needs_words else {}
-        words_by_page = {int(page[i]): counts for i, counts in words.items()}
+        words_by_page = first_words(self.history, page) if self.frontier.order.needs_words else {}
         urls = self.history.urls_of(page).to_pylist()
         restored = [
             self.frontier.restore(url, links, words_by_page.get(page_id, Counter()))

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from recrawl.core.arrays import Flags, Ints
 from recrawl.crawl.scope import Scope
+from recrawl.models.link_relevance import RELEVANT
 from recrawl.plan.planner import matching
-from recrawl.report.replays.options import RELEVANT
 from recrawl.web.urls import host, page_id
 
 

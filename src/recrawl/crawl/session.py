@@ -22,7 +22,7 @@ from recrawl.crawl.unfinished import NOT_ALONE, CrawlLock
 from recrawl.crawl.validators import Headers, StoredValidators
 from recrawl.errors import BadRecord, BadUrl, RecrawlError
 from recrawl.history import History
-from recrawl.report.replays.options import RELEVANT
+from recrawl.models.link_relevance import RELEVANT
 from recrawl.sources.response import response_visit
 from recrawl.web.urls import canonical, page_id
 from recrawl.web.visit import Outcome, Visit

@@ -205,6 +205,11 @@ class History:
         """Some columns of the visits after a moment, as they are on disk: in no order, and a few of them perhaps twice."""
         return self.store.read("visits", columns, self._later(moment))
 
+    def visits_with(self, column: str) -> pa.Table:
+        """Page, time and one column of the visits where it is known, as on disk: in no order, and a few of them perhaps twice."""
+        is_known, until = ds.field(column).is_valid(), self._when()
+        return self.store.read("visits", ["page", "at", column], is_known if until is None else is_known & until)
+
     def page_times(self) -> tuple[Ints, Ints]:
         """The page and the time of every visit, ordered by both, without anything that the visits showed."""
         return self.page_times_after(None)[:2]

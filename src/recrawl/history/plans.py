@@ -25,6 +25,7 @@ PLANS = pa.schema(
         ("reason", pa.string()),
         ("links", pa.string()),  # kind of links that count; null: all, as in older plans
         ("chosen_by", pa.string()),  # the policy with its settings; null in older plans
+        ("focus", pa.string()),  # JSON: which links count as relevant; null: all count, as in older plans
         ("memo", pa.string()),  # JSON: what the policy must remember of the choice; null in older plans
     ]
 )

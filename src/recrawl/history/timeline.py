@@ -124,9 +124,24 @@ class LinkSets:
         sizes = np.diff(self.start)
         place = np.arange(len(self.links)) - np.repeat(self.start[:-1], sizes)
         is_internal = place < np.repeat(self.n_internal, sizes)
-        kept = is_internal if kind == "internal" else ~is_internal
-        start = np.append(0, np.cumsum(kept))[self.start]
-        n_internal = self.n_internal if kind == "internal" else np.zeros_like(self.n_internal)
+        return self._kept(is_internal if kind == "internal" else ~is_internal)
+
+    def among(self, links: Ints) -> LinkSets:
+        """The same sets with only these links (ascending ids).
+
+        >>> sets = LinkSets(np.array([7]), np.array([0, 3]), np.array([2, 5, 3]), np.array([2]))
+        >>> sets.among(np.array([3, 5])).links, sets.among(np.array([3, 5])).n_internal
+        (array([5, 3]), array([1]))
+        """
+        kept = np.zeros(len(self.links), np.bool_)
+        kept[IdFilter(links).among(self.links)[0]] = True
+        return self._kept(kept)
+
+    def _kept(self, kept: Flags) -> LinkSets:
+        """Without the links that are not kept."""
+        before = np.append(0, np.cumsum(kept))  # links kept before each place
+        start = before[self.start]
+        n_internal = before[self.start[:-1] + self.n_internal] - start[:-1]
         return LinkSets(self.digest, start, self.links[kept], n_internal)
 
     def kept(self, which: Flags) -> LinkSets:

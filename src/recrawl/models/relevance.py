@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+import xxhash
 
 from recrawl.core.arrays import Flags, Floats
 from recrawl.core.files import write_bytes
@@ -23,6 +23,7 @@ from recrawl.errors import NotEnoughData, RecrawlError
 
 MAX_WORDS = 50_000
 _WORD = re.compile(r"[^\W_]{2,}")
+_ENDING = re.compile(r"^[a-z]+://[^/?#]*?\.([^./?#:]+)(?=[:/?#]|$)")  # the last name of the host: com, org, de
 
 
 def words(text: str) -> list[str]:
@@ -32,6 +33,18 @@ def words(text: str) -> list[str]:
     ['org', 'news', 'oil', 'spill', '2024']
     """
     return [word for word in _WORD.findall(text.lower()) if word not in ("http", "https", "www")]
+
+
+def telling(url: str) -> list[str]:
+    """The words of a URL that say something of its page: not numbers, and not the last name of the host.
+
+    >>> telling("https://www.e.org/news/oil-spill/2024")
+    ['news', 'oil', 'spill']
+    """
+    plain = url.lower()
+    ending = _ENDING.match(plain)
+    text = plain if ending is None else plain[: ending.start(1)] + plain[ending.end(1) :]
+    return [word for word in words(text) if not word.isdigit()]
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,11 @@ class Relevance:
         """The probability of each text, URL or count of words; that of an empty one follows from the intercept."""
         return np.array([self._of(text if isinstance(text, Counter) else Counter(words(text))) for text in texts])
 
+    def knows(self, urls: Sequence[str]) -> Flags:
+        """Whether it has learnt any word that says something of each page; else it would only say how common the topic is."""
+        vocabulary = self.vocabulary
+        return np.array([any(word in vocabulary for word in telling(url)) for url in urls], np.bool_)
+
     def _of(self, counts: Counter[str]) -> float:
         at = [(self.vocabulary[word], n) for word, n in counts.items() if word in self.vocabulary]
         index = np.array([i for i, _ in at], np.int64)
@@ -57,8 +75,8 @@ class Relevance:
         norm = float(np.linalg.norm(tfidf)) or 1.0
         return float(1.0 / (1.0 + np.exp(-(self.intercept + tfidf @ self.weight[index] / norm))))
 
-    def save(self, path: str | Path) -> None:
-        """Write it as JSON."""
+    def to_bytes(self) -> bytes:
+        """The model as JSON."""
         content: dict[str, Any] = {
             "kind": "recrawl relevance",
             "words": list(self.vocabulary),
@@ -69,8 +87,17 @@ class Relevance:
             "n_negative": self.n_negative,
             "accuracy": self.accuracy,
         }
+        return orjson.dumps(content)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short text that is different for models that judge differently."""
+        return xxhash.xxh64_hexdigest(self.to_bytes())
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON."""
         try:
-            write_bytes(path, orjson.dumps(content))
+            write_bytes(path, self.to_bytes())
         except OSError as error:
             raise RecrawlError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -78,7 +105,19 @@ class Relevance:
     def load(cls, path: str | Path) -> Relevance:
         """Read it again."""
         try:
-            content = orjson.loads(Path(path).read_bytes())
+            return cls.from_bytes(Path(path).read_bytes(), path)
+        except FileNotFoundError:
+            raise RecrawlError(
+                f"there is no file {path}; make one with: recrawl relevance --labels FILE --out {path}"
+            ) from None
+        except OSError as error:
+            raise RecrawlError(f"cannot read {path}: {error.strerror or error}") from error
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str | Path = "this") -> Relevance:
+        """The model that `to_bytes` wrote."""
+        try:
+            content = orjson.loads(data)
             vocabulary = {str(word): i for i, word in enumerate(content["words"])}
             idf, weight = (np.array(content[name], np.float64) for name in ("idf", "weight"))
             if content["kind"] != "recrawl relevance" or not len(vocabulary) == len(idf) == len(weight):
@@ -92,12 +131,8 @@ class Relevance:
                 n_negative=int(content["n_negative"]),
                 accuracy=content["accuracy"],
             )
-        except FileNotFoundError:
-            raise RecrawlError(
-                f"there is no file {path}; make one with: recrawl relevance --labels FILE --out {path}"
-            ) from None
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise RecrawlError(f"{path} is not a relevance classifier of recrawl ({error})") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecrawlError(f"{name} is not a relevance classifier of recrawl ({error})") from error
 
 
 def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: int = 5) -> Relevance:
@@ -116,6 +151,9 @@ def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: in
 
 
 def _fitted(texts: list[str], truth: Flags, seed: int) -> dict[str, Any]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
     vectorizer = TfidfVectorizer(analyzer=words, sublinear_tf=True, max_features=MAX_WORDS)
     x = vectorizer.fit_transform(texts)
     model = LogisticRegression(class_weight="balanced", C=10.0, max_iter=1000, random_state=seed).fit(x, truth)

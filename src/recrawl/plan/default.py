@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+import xxhash
 
 from recrawl.core.times import moment
 from recrawl.core.words import count
@@ -16,6 +17,9 @@ from recrawl.history.states import States
 from recrawl.policies import DEFAULT
 from recrawl.policies.registry import policy_class
 from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
+
+if TYPE_CHECKING:
+    from recrawl.models.link_relevance import Focus
 
 ENOUGH_BATCHES = 3  #: after which pages were seen to gain links, or not
 FALLBACK, SHORT_FALLBACK, FOR_CONTENT = DEFAULT, "round-robin", "freshness-value"
@@ -31,17 +35,20 @@ class Default:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def default_policy(history: History, every: str = "auto", goal: str = "links", favour: str | None = None) -> Default:
+def default_policy(
+    history: History, every: str = "auto", goal: str = "links", favour: str | None = None, focus: Focus | None = None
+) -> Default:
     """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
 
     What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy. `favour`:
-    what a user asks for, coverage or freshness; only one policy can be asked.
+    what a user asks for, coverage or freshness; only one policy can be asked. `focus`: which links count as relevant; for each
+    there is a recommendation of its own.
     """
     if favour is not None:
         return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
     if goal == "content":
         return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
-    tuned, missing = recommendation(history), ""
+    tuned, missing = recommendation(history, focus), ""
     if tuned and _is_for(tuned, every) and not _is_of_the_future(tuned, history):
         try:
             return _recommended(tuned)
@@ -90,15 +97,21 @@ def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:
         return False
 
 
-def recommendation(history: History) -> dict[str, Any] | None:
+def _file(focus: Focus | None) -> str:
+    """The name under which a recommendation is kept: one for all links, and one for each way to tell relevant ones."""
+    return FILE if focus is None else f"tuned-{xxhash.xxh64_hexdigest(focus.name.encode())}.json"
+
+
+def recommendation(history: History, focus: Focus | None = None) -> dict[str, Any] | None:
     """What was recommended last, None where nothing (readable) was."""
     try:
-        value = orjson.loads(history.beside.read_bytes(FILE) or b"")
+        value = orjson.loads(history.beside.read_bytes(_file(focus)) or b"")
     except ValueError:
         return None
     return value if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
 
 
-def recommend(history: History, recommended: dict[str, Any]) -> None:
+def recommend(history: History, recommended: dict[str, Any], focus: Focus | None = None) -> None:
     """Remember a recommendation; a crash leaves the old one or the new one."""
-    history.beside.write_bytes(FILE, orjson.dumps(recommended, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY))
+    options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
+    history.beside.write_bytes(_file(focus), orjson.dumps(recommended, option=options))

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +27,13 @@ from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
 from recrawl.errors import BadState, NotEnoughData
-from recrawl.history import History
+from recrawl.history import History, Timeline
 from recrawl.history.past import PastVisits
 from recrawl.history.states import Checkpoint, States
 from recrawl.models.change_expectation import ChangeExpectation
 from recrawl.models.link_expectation import LinkExpectation
+from recrawl.models.link_relevance import Focus, LinkJudgements
+from recrawl.plan.judging import LinkJudge
 from recrawl.plan.keeping import Keeper
 from recrawl.plan.new_visits import NewVisits, PastChanged
 from recrawl.plan.own_plans import OwnPlans
@@ -59,6 +61,7 @@ class Learnt:
     visits: PastVisits = field(default_factory=PastVisits)  # that it was learnt from
     rule: BatchRule | None = None
     plans: str = ""  # a digest of the policy's own plans up to then
+    judged: LinkJudgements | None = None  # which links are relevant; None: all links count
 
     def go_on(
         self,
@@ -113,6 +116,7 @@ class Learning:
     every: str = "auto"
     notion: Notion | None = None
     links: LinkKind = "all"
+    focus: Focus | None = None  # only links to relevant pages count; None: all do
     roots: Roots = DOMAINS
     carry: bool = False
     relearn: bool = False
@@ -155,10 +159,13 @@ class Learning:
         if self._continues(learnt, fresh, rule):
             return self._learn(learnt.stream.until)
         learnt.rule = rule
+        in_segments = fresh.whole is None
         try:
             self._fold(learnt, fresh)
         except PastChanged:
             return self._learn(before)
+        if in_segments:
+            self._finish_judging(learnt)
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
 
@@ -183,12 +190,15 @@ class Learning:
             pace, cuts = self._pace(learnt, fresh, until), fresh.segment_ends(ends, until)
         fresh.forget_times()
         if len(complete):
+            carried = learnt.judged
+            if self._judge is not None and carried is not None and fresh.whole is not None:
+                carried = self._judge.up_to(carried, fresh.whole, until)
             for end in cuts:
                 self._go_on(learnt, fresh, end, is_last=end == moments[-1])
             learnt.pace, learnt.plans = pace, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
-                self._begin_keeping(learnt)
+                self._begin_keeping(replace(learnt, judged=carried))
         if len(moments) > len(complete):
             self.finish_keeping()
             self._go_on(learnt, fresh, int(moments[-1]), is_last=True)
@@ -228,6 +238,8 @@ class Learning:
         change = spelled(self.notion) if self.notion else ANY
         about = [policy.name, type(policy).__module__, repr(policy), self.every, self.links, change]
         about += _sources(type(policy))
+        if self.focus is not None:
+            about += [self.focus.name]
         if self.roots != DOMAINS:
             about += [self.roots.spec, *sorted(self.roots.listed)]
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
@@ -256,6 +268,7 @@ class Learning:
     def _restored(self, before: int | None) -> Learnt | None:
         """The newest state that fits the history as it is now; None where there is none."""
         states, is_late = States(self.history.beside), before is not None
+        why = "visits were added to the past since the last plan"
         for checkpoint in states.checkpoints(self._subject):
             if self.history.until is not None and moment(checkpoint.until) > self.history.until:
                 continue
@@ -266,15 +279,16 @@ class Learning:
                 is_late = True
                 continue
             learnt = self._loaded(states, checkpoint)
+            if learnt is not None and self._judge is not None and not self._judge.still_holds(learnt.judged):
+                is_late, why = True, "links that were learnt from are judged otherwise since the last plan"
+                continue
             if learnt is not None:
                 if is_late:
                     when = iso_text(moment(checkpoint.until))
-                    self.on_note(
-                        f"visits were added to the past since the last plan: learning continues from {when[:16]} UTC"
-                    )
+                    self.on_note(f"{why}: learning continues from {when[:16]} UTC")
                 return learnt
         if is_late:
-            self.on_note("visits were added to the past since the last plan: learning again from the beginning")
+            self.on_note(f"{why}: learning again from the beginning")
         return None
 
     def _loaded(self, states: States, checkpoint: Checkpoint) -> Learnt | None:
@@ -294,13 +308,30 @@ class Learning:
 
     def _new_visits(self, learnt: Learnt) -> NewVisits:
         """The visits that are not learnt from yet, with all earlier ones to the same pages."""
-        return NewVisits.after(
+        only: Callable[[Timeline], Timeline] = lambda timeline: timeline
+        if self._judge is not None:
+            self.on_step("judging links")
+            learnt.judged = self._judge.begin(learnt.judged)
+            only = partial(self._judge.focused, learnt.judged)
+        fresh = NewVisits.after(
             self.history,
             learnt.stream.until,
             links=self.links,
             with_words=self.notion is not None or Need.WORDS in self.policy.needs,
             all_links=Need.UPDATES in self.policy.needs,
+            only=only,
         )
+        if fresh.whole is not None:
+            self._finish_judging(learnt)
+        return fresh
+
+    def _finish_judging(self, learnt: Learnt) -> None:
+        if self._judge is not None and learnt.judged is not None:
+            self._judge.finish(learnt.judged)
+
+    @cached_property
+    def _judge(self) -> LinkJudge | None:
+        return None if self.focus is None else LinkJudge(self.history, self.focus, self.on_note)
 
 
 def _sources(policy: type) -> list[str]:

@@ -6,7 +6,7 @@ saves memory: the visits of years are never held together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,12 +44,20 @@ class NewVisits:
     links: LinkKind = "all"
     with_words: bool = False
     all_links: bool = True  # also those of visits that none of the new ones is compared with
+    only: Callable[[Timeline], Timeline] = lambda timeline: timeline  # takes out links that do not count
     #: All of them with the earlier ones to the same pages; None: too many to hold.
     whole: Timeline | None = None
 
     @classmethod
     def after(
-        cls, history: History, since: int, *, links: LinkKind = "all", with_words: bool = False, all_links: bool = True
+        cls,
+        history: History,
+        since: int,
+        *,
+        links: LinkKind = "all",
+        with_words: bool = False,
+        all_links: bool = True,
+        only: Callable[[Timeline], Timeline] = lambda timeline: timeline,
     ) -> NewVisits:
         """The visits after a moment (NEVER: all)."""
         begin = None if since == NEVER else moment(since)
@@ -64,6 +72,7 @@ class NewVisits:
                     links=links,
                     with_words=with_words,
                     all_links=all_links,
+                    only=only,
                 )
         if since == NEVER:
             timeline = history.timeline if with_words else history.slim_timeline
@@ -76,7 +85,7 @@ class NewVisits:
             at=timeline.at[fresh],
             files=timeline.files,
             links=links,
-            whole=timeline.with_links(links),
+            whole=only(timeline.with_links(links)),
         )
 
     def segment_ends(self, ends: Ints, until: int) -> list[int]:
@@ -119,7 +128,7 @@ class NewVisits:
             )
             if not PastVisits(files=frozenset(self.files)).still_holds(self.history, self._last, timeline.files):
                 raise PastChanged
-            yield timeline.with_links(self.links)
+            yield self.only(timeline.with_links(self.links))
 
     @cached_property
     def _ranges(self) -> list[tuple[int, int]]:

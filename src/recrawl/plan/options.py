@@ -39,6 +39,16 @@ def _check_rounds(text: str) -> None:
     parse_rounds(text)
 
 
+def _check_relevance(text: str) -> None:
+    from recrawl.errors import RecrawlError
+    from recrawl.models.link_relevance import Focus
+
+    try:
+        Focus.of(text)
+    except RecrawlError as error:
+        raise ValueError(str(error)) from None
+
+
 def check_roots(text: str) -> None:
     """Refuse what names no roots of websites, also a file that is not there."""
     from recrawl.world.roots import parse_roots
@@ -142,6 +152,13 @@ class PlanOptions:
     )
 
     links: str = option("all", "Links that count: internal, external or all.", choices=LINKS)
+    relevance: str | None = option(
+        None,
+        "Count only new links to relevant pages: by the relevance recorded with visits to these pages, else by this classifier "
+        "(from recrawl relevance); 'recorded': without a classifier. Relevant is what is above 0.5, or as in FILE:0.8.",
+        metavar="FILE|recorded",
+        check=_check_relevance,
+    )
     relearn: bool = option(
         False, "Learn from the whole history again instead of continuing from what was learnt before."
     )
@@ -164,6 +181,7 @@ class PlanOptions:
             raise BadOption(f"model predicts the links that it was trained for: leave model out, or links {self.links}")
         if self.model and self.roots != "domain":
             raise BadOption(f"model plans by registered domains: leave model out, or roots {self.roots}")
+        _check_focus(self)
         if self.rates is not None and (self.model or self.goal == "both"):
             raise BadOption(f"rates {self.rates} is for policies that estimate rates: leave model and goal both out")
         if self.goal == "both" and by_policy:
@@ -214,6 +232,16 @@ class PlanOptions:
         except BadPlugin as error:
             raise BadOption(f"policy: {error}") from None
         _refuse_future(policy.name, policy.needs)
+
+
+def _check_focus(options: PlanOptions) -> None:
+    """Refuse relevance where no links are counted, or where a model counts them by itself."""
+    if options.relevance is not None and options.goal == "content":
+        raise BadOption(
+            f"goal content counts changes of pages: leave relevance {options.relevance} out, or use goal links"
+        )
+    if options.relevance is not None and options.model is not None:
+        raise BadOption(f"model predicts all new links: leave model out, or relevance {options.relevance}")
 
 
 def check_takes_rates(rates: str, policies: Sequence[str]) -> None:

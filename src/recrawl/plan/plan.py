@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,6 +18,11 @@ from recrawl.world.notions import ANY
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from recrawl.models.link_relevance import Focus
+
+
+_LINKS = re.compile(r"\b(new|unseen|number of) (links?)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +43,17 @@ class PlanRequest:
     unwatched: Ints | None = None  # ids of known pages that are no candidates
     use_hints: bool = True  # of sitemaps and feeds, where they have proven true
     links: str = "all"  # kind of links that count
+    focus: Focus | None = None  # only links to relevant pages count; None: all do
     change: str = ANY  # what counts as a change: any difference in text or links, or a notion of `recrawl.world.change`
+
+    @property
+    def new_links(self) -> str:
+        """What is counted, in words."""
+        return "new links" if self.focus is None else "new relevant links"
+
+    def in_focus(self, sentence: str) -> str:
+        """A sentence about new links, by whatever policy, that says which ones count."""
+        return sentence if self.focus is None else _LINKS.sub(r"\1 relevant \2", sentence)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -107,7 +123,7 @@ class Plan:
 
     def in_words(self, links: float, changed: float) -> str:
         """New links or changed pages, whichever the goal counts."""
-        words = {"links": f"{number(links)} new links", "content": f"{number(changed)} changed pages"}
+        words = {"links": f"{number(links)} {self.request.new_links}", "content": f"{number(changed)} changed pages"}
         return words.get(self.request.goal) or " and ".join(words.values())
 
     def at_cut(self, curve: Floats) -> float:
@@ -152,6 +168,16 @@ class Plan:
             ],
             "starving": self.n_starving,
             "budget_needed": self.budget_needed,
+        } | self._in_focus()
+
+    def _in_focus(self) -> dict[str, Any]:
+        """What more is to be said where only relevant links count."""
+        if self.request.focus is None:
+            return {}
+        return {
+            "expected_relevant_links": round(float(self.expected.sum()), 4),
+            "relevance": self.request.focus.source,
+            "relevant_above": self.request.focus.above,
         }
 
     def records(self) -> Iterator[dict[str, Any]]:

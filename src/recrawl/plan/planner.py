@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,9 @@ from recrawl.policies.registry import blaming, check_choice
 from recrawl.web import urls
 from recrawl.world.notions import notion_or_any
 from recrawl.world.roots import parse_roots
+
+if TYPE_CHECKING:
+    from recrawl.models.link_relevance import Focus
 
 Report = Callable[[str], None]
 
@@ -107,6 +110,7 @@ class Planner:
             every=options.every,
             notion=notion_or_any(options.change),
             links=options.links,  # type: ignore[arg-type]  # checked
+            focus=self.focus,
             roots=roots,
             carry=self.carry,
             relearn=options.relearn,
@@ -115,6 +119,13 @@ class Planner:
         )
         self._finish_keeping = learning.finish_keeping
         return survey(learning)
+
+    @cached_property
+    def focus(self) -> Focus | None:
+        """Which links count as relevant; None: all count."""
+        from recrawl.models.link_relevance import Focus
+
+        return Focus.of(self.options.relevance)
 
     @cached_property
     def request(self) -> PlanRequest:
@@ -138,6 +149,7 @@ class Planner:
             unwatched=unwatched,
             change=options.change,
             links=options.links,
+            focus=self.focus,
         )
 
     @property
@@ -166,7 +178,7 @@ class Planner:
         common = {"updates": "content" if options.goal == "content" else None, "rates": options.rates}
         if options.policy is not None:
             return made(options.policy, options.settings, **common)
-        default = default_policy(self.history, options.every, options.goal, options.favour)
+        default = default_policy(self.history, options.every, options.goal, options.favour, self.focus)
         self.on_note(f"planning {default.why}")
         if options.rates is not None:
             check_takes_rates(options.rates, [default.policy])
@@ -253,7 +265,7 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         last_visit_at=_times(last),
         last_change_at=_times(situation.last_change[page]),
         due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
-        reason=[choice.why(int(i), situation.page_names(int(choice.page[i]))) for i in order],
+        reason=[request.in_focus(choice.why(int(i), situation.page_names(int(choice.page[i])))) for i in order],
         worth=worth,
         is_trial=choice.trials[order],
         importance=None if pages.importance is None else pages.importance[page],

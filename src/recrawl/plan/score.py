@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -18,7 +18,12 @@ from recrawl.core.frames import to_pandas
 from recrawl.core.times import NEVER, microseconds, parse_period
 from recrawl.core.words import count, number
 from recrawl.history import History, Timeline
+from recrawl.history.history import count_new
+from recrawl.history.novelty import Novelty
 from recrawl.history.plans import PLANS, keep, stored
+from recrawl.models.link_relevance import Focus, shown_links
+from recrawl.plan.focus_options import FocusOptions
+from recrawl.plan.kept_focus import keep_focus, kept_focus
 from recrawl.plan.plan import Plan
 from recrawl.web.visit import Outcome
 from recrawl.world.change import changes_at_visits
@@ -51,8 +56,9 @@ def store(history: History, plan: Plan) -> None:
         "links": [plan.request.links] * n,
         "chosen_by": [plan.chosen_by] * n,
         "memo": [orjson.dumps(plan.memo).decode()] * n,
+        "focus": pa.array([keep_focus(history, plan.request.focus)] * n, pa.string()),
     }
-    keep(history.beside, pa.table(columns, schema=PLANS))
+    keep(history.beside, pa.table({name: columns[name] for name in PLANS.names}, schema=PLANS))
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,14 @@ class Score:
     round_robin_planned: int  # pages that round-robin would have chosen
     round_robin_visited: int  # of these, visited, too
     round_robin_found: int
+    relevance: str | None = None  # only these links were counted: a classifier, or recorded; None: all
+    found_relevant: int | None = None  # of all new links on the pages visited; None: nothing says which are relevant
+    found_all: int | None = None  # new links on them, relevant or not; None: `found` counts all
+
+    @property
+    def new_links(self) -> str:
+        """What the plan counted, in words."""
+        return "new links" if self.relevance is None else "new relevant links"
 
     @property
     def found_per_visit(self) -> float | None:
@@ -97,7 +111,9 @@ class Score:
             "found_per_visit": self.found_per_visit,
             "round_robin_found_per_visit": self.round_robin_found_per_visit,
         }
-        return self.__dict__ | shares
+        of_focus = ("relevance", "found_relevant", "found_all")  # only where something is known of relevance
+        values = {name: value for name, value in self.__dict__.items() if name not in of_focus or value is not None}
+        return values | shares
 
 
 class Scores(Sequence[Score]):
@@ -120,7 +136,9 @@ class Scores(Sequence[Score]):
 
     def __repr__(self) -> str:
         expected, new = sum(score.expected for score in self), sum(score.found for score in self)
-        return f"Scores({count(len(self), 'plan')}, {number(expected)} new links expected, {new:,} found)"
+        kinds = {score.new_links for score in self}
+        links = kinds.pop() if len(kinds) == 1 else "new links"
+        return f"Scores({count(len(self), 'plan')}, {number(expected)} {links} expected, {new:,} found)"
 
     def to_arrow(self) -> pa.Table:
         """One row per plan."""
@@ -131,10 +149,18 @@ class Scores(Sequence[Score]):
         return to_pandas(self.to_arrow())
 
 
-def score(history: History | str | Path, plan: str | None = None, horizon: timedelta | str | None = None) -> Scores:
+def score(
+    history: History | str | Path,
+    plan: str | None = None,
+    horizon: timedelta | str | None = None,
+    *,
+    relevance: str | None = None,
+) -> Scores:
     """How right the plans kept in a history were, once their pages have been visited.
 
-    `plan`: only the plan with this id. `horizon`: only visits within this time after the plan, such as ``"7d"``.
+    `plan`: only the plan with this id. `horizon`: only visits within this time after the plan, such as ``"7d"``. A plan that
+    counted relevant links is compared with the relevant links found, by its own classifier. `relevance`, as in
+    `PlanOptions`: judge the links that were found by this instead, also those of plans that counted all.
 
     >>> import recrawl as rc
     >>> from datetime import UTC, datetime
@@ -145,13 +171,17 @@ def score(history: History | str | Path, plan: str | None = None, horizon: timed
     Scores(1 plan, 5.0 new links expected, 5 found)
     """
     within = parse_period(horizon) if isinstance(horizon, str) else horizon
-    return Scores(scores(History.of(history).detached(), plan, within))
+    focus = FocusOptions(relevance=relevance).focus
+    return Scores(scores(History.of(history).detached(), plan, within, focus))
 
 
-def scores(history: History, plan: str | None = None, horizon: timedelta | None = None) -> Iterator[Score]:
+def scores(
+    history: History, plan: str | None = None, horizon: timedelta | None = None, focus: Focus | None = None
+) -> Iterator[Score]:
     """The score of every stored plan, or of one, oldest first.
 
-    A visit counts for the last plan made before it; with `horizon` only if it was within that time.
+    A visit counts for the last plan made before it; with `horizon` only if it was within that time. `focus`: which links are
+    relevant, whatever the plans counted.
     """
     rows = stored(history.beside)
     if not rows.num_rows:
@@ -168,14 +198,16 @@ def scores(history: History, plan: str | None = None, horizon: timedelta | None 
         until = int(later.min()) if len(later) else int(history.timeline.at.max(initial=made[i])) + 1
         if horizon is not None:
             until = min(until, int(made[i]) + horizon // timedelta(microseconds=1) + 1)
-        yield _score(rows.slice(start, end - start), until, answers, round_robin)
+        yield _score(rows.slice(start, end - start), until, answers, round_robin, focus)
 
 
-def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRobin) -> Score:
+def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRobin, asked: Focus | None) -> Score:
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
     links = rows["links"][0].as_py() or "all"
-    new_links, failed = answers.new_links(page, microseconds(made_at), until, links)
+    own = kept_focus(answers.history, rows["focus"][0].as_py())
+    focus = None if own is None else asked or own
+    new_links, failed = answers.new_links(page, microseconds(made_at), until, links, focus)
     likely_changed = rows["changed"].to_numpy(zero_copy_only=False)
     change = rows["change"][0].as_py() or ANY
     changed = answers.changes(page, microseconds(made_at), until, change)
@@ -184,7 +216,11 @@ def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRob
     probability, expected = rows["probability"].to_numpy()[seen], rows["expected"].to_numpy()[seen]
     hit = new_links[seen] > 0
     rival = round_robin.choice(microseconds(made_at), rows["budget"][0].as_py())
-    rivals, _ = answers.new_links(rival, microseconds(made_at), until, links)
+    rivals, _ = answers.new_links(rival, microseconds(made_at), until, links, focus)
+    all_new, relevant = (
+        answers.new_links(page, microseconds(made_at), until, links, each)[0][seen] for each in (None, asked or own)
+    )
+    is_judged = (asked or own) is not None
     return Score(
         plan=rows["plan"][0].as_py(),
         policy=rows["policy"][0].as_py(),
@@ -206,6 +242,9 @@ def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRob
         round_robin_planned=len(rival),
         round_robin_visited=int((rivals >= 0).sum()),
         round_robin_found=int(rivals[rivals >= 0].sum()),
+        relevance=None if focus is None else str(focus),
+        found_relevant=int(relevant.sum()) if is_judged else None,
+        found_all=int(all_new.sum()) if is_judged else None,
     )
 
 
@@ -214,21 +253,28 @@ class _Answers:
 
     def __init__(self, history: History) -> None:
         self.history, self.timeline = history, history.timeline
-        self._new_of: dict[str, Ints] = {}
+        self._new_of: dict[tuple[str, str], Ints] = {}
         timeline = self.timeline
         self.came, self.away = timeline.outcome <= Outcome.UNCHANGED, timeline.outcome >= Outcome.GONE
         self.is_read = timeline.links >= 0
         self.changed = np.append(timeline.changed, -1).astype(np.int64)
 
-    def _new(self, links: str) -> Ints:
+    def _new(self, links: str, focus: Focus | None) -> Ints:
         """New links of a kind at each visit, and -1 at the end."""
-        if links not in self._new_of:
-            novelty = self.history.novelty
+        key = links, "" if focus is None else focus.name
+        if key not in self._new_of:
+            novelty = self.history.novelty if focus is None else self._relevant(focus)
             counts = novelty.total("anywhere") if links == "all" else getattr(novelty, f"anywhere_{links}")
-            self._new_of[links] = np.append(np.maximum(counts, 0), -1).astype(np.int64)
-        return self._new_of[links]
+            self._new_of[key] = np.append(np.maximum(counts, 0), -1).astype(np.int64)
+        return self._new_of[key]
 
-    def new_links(self, page: Ints, after: int, until: int, links: str) -> tuple[Ints, Flags]:
+    def _relevant(self, focus: Focus) -> Novelty:
+        """What was new on each visit, of the links that count."""
+        judged = focus.judged(self.history, shown_links(self.timeline))
+        judged.check_judged(focus)
+        return count_new(replace(self.timeline, sets=self.timeline.sets.among(judged.relevant)))
+
+    def new_links(self, page: Ints, after: int, until: int, links: str, focus: Focus | None) -> tuple[Ints, Flags]:
         """New links (never before anywhere) that each page's first answer within the time showed, and where it did not answer.
 
         -1 where it was not visited. None were found where it failed or was gone: what a plan expects takes failures into account.
@@ -238,7 +284,7 @@ class _Answers:
             _first_visits(self.timeline, counts, page, after, until) >= 0 for counts in (self.came, self.away)
         )
         failed = away & ~answered
-        return np.where(failed, 0, self._new(links)[answer]), failed
+        return np.where(failed, 0, self._new(links, focus)[answer]), failed
 
     def changes(self, page: Ints, after: int, until: int, change: str) -> Ints:
         """Whether each page's first visit within the time showed a change since the one before; -1 where it is not known."""

@@ -9,24 +9,14 @@ import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.errors import BadOption, NotEnoughData
-from recrawl.history import History, LinkSets, Timeline
+from recrawl.history import History, Timeline
 from recrawl.history.history import count_new
-from recrawl.models.relevance import Relevance
-from recrawl.replay.focus import predicted_relevance, recorded_relevance
-from recrawl.report.replays.options import RELEVANT
+from recrawl.models.link_relevance import Focus
 from recrawl.web.link_kinds import LINKS, LinkKind
 from recrawl.web.urls import host, site
 from recrawl.web.visit import Outcome
 
 YIELD, OUTLINKS = "yield", "outlinks"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Focus:
-    """Which links count: those to pages whose relevance is above a threshold, as recorded or as a classifier predicts it."""
-
-    above: float = RELEVANT
-    model: Relevance | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +57,7 @@ def seeds(
     if not timeline.n_visits:
         raise NotEnoughData("the history holds no visits")
     if focus is not None:
-        timeline = replace(timeline, sets=_relevant(history, timeline.sets, focus))
+        timeline = replace(timeline, sets=focus.only_relevant(history, timeline.sets))
     new, n_visits, outlinks, is_gone = _counted(timeline.with_links(kind))
     worth = new / np.maximum(n_visits, 1) if by == YIELD else outlinks.astype(np.float64)
     is_seed = (worth > 0) & ~is_gone & ((n_visits >= min_visits) | (by == OUTLINKS))
@@ -99,22 +89,6 @@ def _counted(timeline: Timeline) -> tuple[Ints, Ints, Ints, Flags]:
     size = np.diff(timeline.sets.start)
     outlinks = np.where(shown >= 0, size[np.maximum(shown, 0)] if len(size) else 0, 0)
     return new, np.bincount(number[is_compared], minlength=n_pages), outlinks, timeline.outcome[last] == Outcome.GONE
-
-
-def _relevant(history: History, sets: LinkSets, focus: Focus) -> LinkSets:
-    """The sets with only the links that count."""
-    link, place = np.unique(sets.links, return_inverse=True)
-    relevance = recorded_relevance(history, link)
-    unknown = np.flatnonzero(np.isnan(relevance))
-    if focus.model is not None and len(unknown):
-        relevance[unknown] = predicted_relevance(history, link[unknown], focus.model)
-    counts = (np.nan_to_num(relevance, nan=-1.0) > focus.above)[place]
-    if not counts.any():
-        hint = "" if focus.model else "; no visit has a relevance: give a classifier of recrawl relevance"
-        raise NotEnoughData(f"no link has a relevance above {focus.above}{hint}")
-    before = np.concatenate([[0], np.cumsum(counts)])  # links that count before each place
-    start, end_of_internal = before[sets.start], before[sets.start[:-1] + sets.n_internal]
-    return LinkSets(sets.digest, start, sets.links[counts], end_of_internal - start[:-1])
 
 
 def _by_worth(history: History, pages: Ints, worth: Floats, which: Ints) -> Iterator[tuple[int, str]]:

@@ -18,7 +18,6 @@ from recrawl.replay import tune as tuning
 from recrawl.replay.past import past
 from recrawl.report.replays.comparison import Replays, gather
 from recrawl.report.replays.options import (
-    RELEVANT,
     ReplayOptions,
     TuneOptions,
     budget_pages,
@@ -30,6 +29,7 @@ from recrawl.world.recorded import World
 from recrawl.world.roots import Roots, parse_roots
 
 if TYPE_CHECKING:
+    from recrawl.models.link_relevance import Focus
     from recrawl.policies.base import Policy
 
 
@@ -82,7 +82,7 @@ def replay_by(
     roots = parse_roots(options.roots)
     for note in roots.notes():
         on_note(note)
-    world = _world(History.of(history), options, policies, roots)
+    world = _world(History.of(history), options, policies, roots, on_note)
     budgets = [
         Budget(pages, options.per_host, options.per_site)
         for pages in budget_pages(options.budget, world.n_pages, on_note)
@@ -147,15 +147,17 @@ def tune_by(
     from recrawl.plan.default import recommend
 
     on_step("working out what every page showed in every cycle")
-    history = History.of(history)
+    history, focus = History.of(history), options.focus
+    known = history.detached()
     world = past(
-        history.detached(),
+        known,
         options.every,
         n_related=N_RELATED,
         candidates=options.candidates,
         between=options.between,
         links=options.links,
     )
+    world = _focused(known, world, focus, on_note)
     (pages,) = budget_pages(options.budget, world.n_pages, on_note)
     on_step("replaying")
     result = tuning.tune(
@@ -168,11 +170,13 @@ def tune_by(
         on_cycles=on_cycles,
     )
     if keep and not result.is_tie:
-        recommend(history, result.record(options.every))
+        recommend(history, result.record(options.every), focus)
     return result
 
 
-def _world(history: History, options: ReplayOptions, policies: Sequence[Policy], roots: Roots) -> World:
+def _world(
+    history: History, options: ReplayOptions, policies: Sequence[Policy], roots: Roots, on_note: Report
+) -> World:
     """What every page showed in every cycle, with all that these policies need to know."""
     known = history.detached() if options.until is None else history.as_of(read_time(options.until))
     needs = {need for policy in policies for need in policy.needs}
@@ -190,13 +194,16 @@ def _world(history: History, options: ReplayOptions, policies: Sequence[Policy],
         goal=options.goal,
         roots=roots,
     )
-    if not options.is_focused:
+    return _focused(known, world, options.focus, on_note)
+
+
+def _focused(history: History, world: World, focus: Focus | None, on_note: Report) -> World:
+    """The world with only the links that count."""
+    if focus is None:
         return world
-    from recrawl.models.relevance import Relevance
     from recrawl.replay.focus import focused
 
-    above = RELEVANT if options.relevant_above is None else options.relevant_above
-    return focused(known, world, above, Relevance.load(options.relevance) if options.relevance else None)
+    return focused(history, world, focus, on_note)
 
 
 def _make_folder(folder: str | os.PathLike[str]) -> None:

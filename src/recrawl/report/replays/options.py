@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recrawl.core.options import check_values, option, read_values, same_option
 from recrawl.errors import BadOption, BadRecord
 from recrawl.plan.budgets import pages_of, share_or_number
+from recrawl.plan.focus_options import ThresholdOptions
 from recrawl.plan.options import PlanOptions, check_takes_rates
 from recrawl.world.readings import BETWEEN, CANDIDATES, CARRY, KNOWN
 
 if TYPE_CHECKING:
+    from recrawl.models.link_relevance import Focus
     from recrawl.policies.base import Policy
 
 #: Some of every kind, by what they are to find.
@@ -24,7 +25,6 @@ DEFAULT_POLICIES = {
     "content": "round-robin, nutch-adaptive, stormcrawler-adaptive, lambda-crawl, freshness-value, history-aware, "
     "freshness-oracle",
 }
-RELEVANT = 0.5  #: above which a link counts as relevant, where nothing else is asked for
 
 
 def listed(text: str) -> list[str]:
@@ -59,11 +59,6 @@ def read_time(value: str | datetime) -> datetime:
         return parse_at(value)
     except BadRecord as error:
         raise ValueError(f"{error}; write a time with its zone, such as 2025-03-01T00:00:00Z") from None
-
-
-def _check_model(path: str) -> None:
-    if not Path(path).is_file():
-        raise ValueError(f"there is no file {path}; recrawl relevance writes one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,18 +111,8 @@ class ReplayOptions:
     observed: int = option(0, "Number of cycles that every policy sees completely before it chooses.", minimum=0)
     change: str = same_option(PlanOptions, "change")
     related: int = option(30, "Number of related pages per page, for policies that use them.", minimum=0)
-    relevance: str | None = option(
-        None,
-        "Count only links that this classifier (from recrawl relevance) finds relevant.",
-        metavar="FILE",
-        check=_check_model,
-    )
-    relevant_above: float | None = option(
-        None,
-        "Count only links above this relevance; without a classifier, as recorded. Default with one: 0.5.",
-        minimum=0.0,
-        maximum=1.0,
-    )
+    relevance: str | None = same_option(PlanOptions, "relevance")
+    relevant_above: float | None = same_option(ThresholdOptions, "relevant_above")
     window: int | None = option(None, "Number of past cycles that policies with a window look at.", minimum=1)
     per_host: int | None = same_option(PlanOptions, "per_host", minimum=1)
     per_site: int | None = same_option(PlanOptions, "per_site", minimum=1)
@@ -143,7 +128,7 @@ class ReplayOptions:
     def __post_init__(self) -> None:
         read_values(self)
         check_values(self)
-        if self.goal == "content" and self.is_focused:
+        if self.goal == "content" and self.focus is not None:
             raise BadOption(
                 "goal content counts changes of pages: leave relevance and relevant-above out, or use goal links"
             )
@@ -176,9 +161,11 @@ class ReplayOptions:
         return [text for text in self.settings if text.strip().startswith(f"{policy}.")]
 
     @property
-    def is_focused(self) -> bool:
-        """Whether only relevant links count."""
-        return self.relevance is not None or self.relevant_above is not None
+    def focus(self) -> Focus | None:
+        """Which links count as relevant; None: all count."""
+        from recrawl.models.link_relevance import Focus
+
+        return Focus.of(self.relevance, self.relevant_above)
 
     def notes(self) -> list[str]:
         """The conditions that a reader of the results must know."""
@@ -186,7 +173,7 @@ class ReplayOptions:
 
         caps = ((self.per_host, "host"), (self.per_site, "site"))
         notes = [f"at most {cap:,} per {of} and cycle" for cap, of in caps if cap]
-        if self.is_focused:
+        if self.focus is not None:
             notes.append("only relevant links count")
         if self.roots != "domain":
             notes.append(f"sites by {self.roots}")
@@ -223,6 +210,7 @@ class TuneOptions:
     candidates: str = same_option(ReplayOptions, "candidates")
     between: str = same_option(ReplayOptions, "between")
     links: str = same_option(PlanOptions, "links")
+    relevance: str | None = same_option(PlanOptions, "relevance")
     workers: int | None = same_option(ReplayOptions, "workers")
     seed: int = same_option(ReplayOptions, "seed")
 
@@ -231,6 +219,13 @@ class TuneOptions:
         check_values(self)
         if self.policies is not None:
             checked_names(self.policies)  # what is named must be there, before anything slow begins
+
+    @property
+    def focus(self) -> Focus | None:
+        """Which links count as relevant; None: all count."""
+        from recrawl.models.link_relevance import Focus
+
+        return Focus.of(self.relevance)
 
     def tried(self) -> Sequence[Any]:
         """Names of policies, or those that are tried where none is named; the default policy is always among them."""
