@@ -4,7 +4,7 @@ import pytest
 
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
-from recrawl.models.link_relevance import Evidence, Focus
+from recrawl.models.link_relevance import Focus, RelevanceEvidence
 from recrawl.models.relevance import train
 from recrawl.policies import Budget, named
 from recrawl.replay import replay
@@ -53,7 +53,7 @@ def test_a_classifier_judges_links_that_nobody_read(history: History) -> None:
 
 def test_recorded_relevance_comes_before_the_classifier(history: History) -> None:
     world = record(history)
-    relevance = Evidence.of(history, Focus()).recorded(world.link)
+    relevance = RelevanceEvidence.of(history, Focus()).recorded(world.link)
     known = relevance[~(relevance != relevance)]
     assert known.tolist() == pytest.approx([0.9])
 

@@ -70,7 +70,7 @@ class Focus:
     def judged(self, history: History, link: Ints) -> LinkJudgements:
         """The judgements of some links."""
         judgements = LinkJudgements()
-        judgements.add(self, history, Evidence.of(history, self), distinct(link))
+        judgements.add(self, history, RelevanceEvidence.of(history, self), distinct(link))
         return judgements
 
     def only_relevant(self, history: History, sets: LinkSets) -> LinkSets:
@@ -103,7 +103,7 @@ def _parsed(text: str) -> tuple[str, float | None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class RelevanceEvidence:
     """What visits say of the relevance of pages."""
 
     page: Ints  # with a recorded relevance, ascending
@@ -112,7 +112,7 @@ class Evidence:
     words: Ints  # digests of the words that each showed first
 
     @classmethod
-    def of(cls, history: History, focus: Focus) -> Evidence:
+    def of(cls, history: History, focus: Focus) -> RelevanceEvidence:
         """All of it that a focus needs: words are for a classifier."""
         page, relevance = newest(history.visits_with("relevance"), "relevance")
         read = words = np.empty(0, np.int64)
@@ -145,7 +145,7 @@ class LinkJudgements:
 
     link: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids, ascending
     verdict: Ints8 = field(default_factory=lambda: np.empty(0, np.int8))  # 1: it counts; 0: it does not; -1: not judged
-    basis: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # see `Evidence`
+    basis: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # see `RelevanceEvidence`
 
     @property
     def relevant(self) -> Ints:
@@ -163,7 +163,7 @@ class LinkJudgements:
         kept = np.isin(self.link, link)
         return LinkJudgements(self.link[kept], self.verdict[kept], self.basis[kept])
 
-    def add(self, focus: Focus, history: History, evidence: Evidence, link: Ints) -> None:
+    def add(self, focus: Focus, history: History, evidence: RelevanceEvidence, link: Ints) -> None:
         """Judge those of some links that were not judged yet."""
         fresh = link[places_of(self.link, link) < 0]
         if not len(fresh):
@@ -175,7 +175,7 @@ class LinkJudgements:
         self.verdict = np.concatenate([self.verdict, _verdicts(focus, history, evidence, fresh, basis)])[order]
         self.basis = np.concatenate([self.basis, basis])[order]
 
-    def still_hold(self, focus: Focus, history: History, evidence: Evidence) -> bool:
+    def still_hold(self, focus: Focus, history: History, evidence: RelevanceEvidence) -> bool:
         """Whether all links would be judged the same by what is known now; what that rests on is brought up to date."""
         basis = evidence.basis(self.link)
         other = np.flatnonzero(basis != self.basis)
@@ -218,7 +218,7 @@ class LinkJudgements:
         say(f"only relevant links count: {counted}{unjudged}")
 
 
-def _verdicts(focus: Focus, history: History, evidence: Evidence, link: Ints, basis: Ints) -> Ints8:
+def _verdicts(focus: Focus, history: History, evidence: RelevanceEvidence, link: Ints, basis: Ints) -> Ints8:
     """Whether links count; -1: not judged."""
     recorded = evidence.recorded(link)
     verdict = np.where(np.isnan(recorded), -1, recorded > focus.above).astype(np.int8)

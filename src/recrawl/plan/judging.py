@@ -10,7 +10,7 @@ import numpy as np
 
 from recrawl.core.arrays import Ints
 from recrawl.history import History, Timeline
-from recrawl.models.link_relevance import Evidence, Focus, LinkJudgements, shown_links
+from recrawl.models.link_relevance import Focus, LinkJudgements, RelevanceEvidence, shown_links
 
 
 @dataclass
@@ -23,9 +23,9 @@ class LinkJudge:
     _before: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # links that were judged for what is carried
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> RelevanceEvidence:
         """What visits say of pages; read once."""
-        return Evidence.of(self.history, self.focus)
+        return RelevanceEvidence.of(self.history, self.focus)
 
     def still_holds(self, judged: LinkJudgements | None) -> bool:
         """Whether links that were learnt from are still judged the same."""

@@ -35,7 +35,7 @@ from recrawl.models.link_expectation import LinkExpectation
 from recrawl.models.link_relevance import Focus, LinkJudgements
 from recrawl.plan.judging import LinkJudge
 from recrawl.plan.keeping import Keeper
-from recrawl.plan.new_visits import NewVisits, PastChanged
+from recrawl.plan.new_visits import NewVisits, PastChanged, all_of
 from recrawl.plan.own_plans import OwnPlans
 from recrawl.policies.base import Policy
 from recrawl.policies.registry import blaming
@@ -308,7 +308,7 @@ class Learning:
 
     def _new_visits(self, learnt: Learnt) -> NewVisits:
         """The visits that are not learnt from yet, with all earlier ones to the same pages."""
-        only: Callable[[Timeline], Timeline] = lambda timeline: timeline
+        only: Callable[[Timeline], Timeline] = all_of
         if self._judge is not None:
             self.on_step("judging links")
             learnt.judged = self._judge.begin(learnt.judged)

@@ -29,6 +29,11 @@ _LEAST, _MOST = -(2**63), 2**63 - 1  # ids of pages
 MOST_SEGMENTS = 8  #: each of them reads the earlier visits to its pages again
 
 
+def all_of(timeline: Timeline) -> Timeline:
+    """All links count."""
+    return timeline
+
+
 class PastChanged(Exception):
     """While visits were read, others were added that are older than some of them."""
 
@@ -44,7 +49,7 @@ class NewVisits:
     links: LinkKind = "all"
     with_words: bool = False
     all_links: bool = True  # also those of visits that none of the new ones is compared with
-    only: Callable[[Timeline], Timeline] = lambda timeline: timeline  # takes out links that do not count
+    only: Callable[[Timeline], Timeline] = all_of  # takes out links that do not count
     #: All of them with the earlier ones to the same pages; None: too many to hold.
     whole: Timeline | None = None
 
@@ -57,7 +62,7 @@ class NewVisits:
         links: LinkKind = "all",
         with_words: bool = False,
         all_links: bool = True,
-        only: Callable[[Timeline], Timeline] = lambda timeline: timeline,
+        only: Callable[[Timeline], Timeline] = all_of,
     ) -> NewVisits:
         """The visits after a moment (NEVER: all)."""
         begin = None if since == NEVER else moment(since)

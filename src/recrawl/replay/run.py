@@ -45,6 +45,9 @@ def replay(
         meet_pages(crawler, policy)
         policy.observe(crawler.visit_recorded().visits)
     published = np.bincount(world.first_shown, minlength=len(world.time))
+    of_all = None
+    if world.everything is not None:
+        of_all = np.bincount(world.everything.first_shown, minlength=len(world.time))
     for cycle in range(observed + 1, world.n_cycles + 1):
         started = time.perf_counter()
         now = moment(int(world.time[cycle]))
@@ -64,7 +67,7 @@ def replay(
             "current": float(crawler.is_current().mean()) if len(crawler.pages) else 0.0,
             **({} if weights is None else _weighted(world, cycle, crawler, result, weights)),
             "seconds": seconds,
-        }
+        } | _of_all(result, None if of_all is None else int(of_all[cycle]))
 
 
 def meet_pages(crawler: Crawler, policy: Policy) -> None:
@@ -111,6 +114,13 @@ def _weighted(world: World, cycle: int, crawler: Crawler, result: CycleVisits, w
         "after_weight": _weighed(result.cycles, weights[result.links]),
         "current_weight": crawler.weighted_share(crawler.is_current()),
     }
+
+
+def _of_all(result: CycleVisits, published: int | None) -> Row:
+    """In a focused replay the same for all links: those that do not count cost a fetch no less."""
+    if published is None or result.n_found_of_all is None:
+        return {}
+    return {"published_all": published, "found_all": result.n_found_of_all}
 
 
 def _counted(cycles: Ints) -> list[list[int]]:

@@ -155,6 +155,16 @@ def coverage_over_time(rows: Sequence[Row]) -> Floats:
     return coverage
 
 
+def all_links(run: Replayed) -> tuple[int, int]:
+    """Of a focused run: links found and links published, those that do not count as well."""
+    return sum(row["found_all"] for row in run.rows), sum(row["published_all"] for row in run.rows)
+
+
+def is_focused(run: Replayed) -> bool:
+    """Whether only relevant links counted."""
+    return bool(run.rows) and "found_all" in run.rows[0]
+
+
 def age_counts(rows: Sequence[Row]) -> Ints:
     """How many links were discovered within each of `AGE_HOURS`, cumulative; the last entry counts all."""
     counts = np.array([row["ages"] for row in rows], np.int64).reshape(-1, len(AGE_HOURS) + 1)

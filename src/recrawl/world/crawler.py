@@ -26,6 +26,7 @@ class CycleVisits:
     ages: Floats  # hours between the first sighting on any page and the discovery, one entry per link discovered
     cycles: Ints  # the same in cycles
     links: Ints  # the links discovered, by their numbers in the world
+    n_found_of_all: int | None = None  # links discovered, those that do not count as well; None: all count
 
 
 class Crawler:
@@ -50,6 +51,8 @@ class Crawler:
         self.pages = Pages.unseen(world.site[:0], world.host[:0])
         self.pages.future = _NextCycle(self) if Need.FUTURE in needs else None
         self.known: Flags = world.first_shown == 0  # all that the first crawl showed
+        everything = world.everything
+        self._known_of_all: Flags | None = None if everything is None else everything.first_shown == 0
         self.copy = np.full(world.n_pages, NOTHING, np.int64)  # the list that each page showed when it was last seen
         self.version = np.full(world.n_pages, -1, np.int64)
         self.is_reread: Flags = np.zeros(world.n_pages, np.bool_)  # since the page was last seen
@@ -152,7 +155,17 @@ class Crawler:
         self.pages.note(visits)
         counted = discovered[world.first_shown[discovered] > 0]
         ages = np.maximum(at - world.first_at[counted], 0) / US_PER_HOUR
-        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64), links=counted)
+        of_all = self._found_of_all(shows, answered)
+        return CycleVisits(visits, ages, now - world.first_shown[counted].astype(np.int64), counted, of_all)
+
+    def _found_of_all(self, shows: Ints32, answered: Flags) -> int | None:
+        """How many links were discovered where also those that do not count are counted."""
+        everything = self.world.everything
+        if everything is None or self._known_of_all is None:
+            return None
+        sets = everything.sets
+        _, shown = lists_of(sets.start, sets.links, np.where(answered, shows, 0), answered)
+        return len(learn_links(shown, self._known_of_all))
 
     def is_current(self) -> Flags:
         """Whether the copy kept of each known page is what the page shows now; pages never seen count as stale."""

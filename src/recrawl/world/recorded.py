@@ -27,6 +27,14 @@ _BY_PAGE, _BY_CYCLE, _BY_VISIT, _BY_LINK = ({"axis": axis} for axis in ("page", 
 _PARTS_OF_WORDS = ("data", "indices", "indptr", "shape")
 
 
+@dataclass(frozen=True)
+class AllLinks:
+    """The links of a focused world that count and those that do not, numbered together."""
+
+    sets: LinkLists  # as many as the world has: `shows` leads to them, too
+    first_shown: Ints32  # as in `World`
+
+
 @dataclass(frozen=True, kw_only=True)
 class World:
     """What every page showed whenever it was visited: one entry per page and cycle in which it was; nothing for all others.
@@ -69,6 +77,7 @@ class World:
     #: How much the page matters, as was known by the end of the cycle; None: all pages are alike, which is 1.
     importance: Floats | None = field(default=None, metadata=_BY_VISIT)
     between: str = CARRY  # what pages show in cycles without a record, one of `readings.BETWEEN`
+    everything: AllLinks | None = None  # where only some links count: all of them, to compare with; no policy sees it
 
     @property
     def n_pages(self) -> int:
@@ -105,7 +114,9 @@ class World:
         n_visits = self.of_cycle(cycle).stop
         cut: dict[str, Any] = {name: values[:n_visits] for name, axis, values in self._arrays() if axis == "visit"}
         cut["time"] = self.time[: cycle + 1]
-        cut["first_shown"] = np.where(self.first_shown > cycle, 0, self.first_shown).astype(np.int32)
+        cut["first_shown"] = _until(self.first_shown, cycle)
+        if self.everything is not None:
+            cut["everything"] = AllLinks(self.everything.sets, _until(self.everything.first_shown, cycle))
         return replace(self, **cut)
 
     def with_all_known(self) -> World:
@@ -131,13 +142,14 @@ class World:
         return replace(self, **moved | {"row": row[by_row]}, url=self.url.take(pa.array(order)))
 
     def relevant(self, counts: Flags) -> World:
-        """The focused setting: only these links count; all others are removed from the pages."""
+        """The focused setting: only these links count; all others are removed from the pages, and kept in `everything`."""
         number = np.cumsum(counts, dtype=np.int64) - 1
         is_kept = counts[self.sets.links]
         start = np.append(0, np.cumsum(is_kept))[self.sets.start]
         links = number[self.sets.links[is_kept]].astype(np.int32)
         kept: dict[str, Any] = {name: values[counts] for name, axis, values in self._arrays() if axis == "link"}
-        return replace(self, sets=LinkLists(start, links), **kept)
+        everything = self.everything or AllLinks(self.sets, self.first_shown)
+        return replace(self, sets=LinkLists(start, links), everything=everything, **kept)
 
     def save(self, folder: Path) -> None:
         """Write the arrays, for `load`."""
@@ -147,6 +159,11 @@ class World:
         np.save(folder / "set_links.npy", self.sets.links)
         (folder / "urls.txt").write_text("\n".join(self.url.to_pylist()), "utf-8")
         (folder / "between.txt").write_text(self.between, "utf-8")
+        if self.everything is not None:
+            sets = self.everything.sets
+            np.savez(
+                folder / "everything.npz", start=sets.start, links=sets.links, first_shown=self.everything.first_shown
+            )
         if self.related is not None:
             np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
         words = self.words if self.wordings is None else self.wordings.counts
@@ -164,6 +181,9 @@ class World:
         urls = (folder / "urls.txt").read_text("utf-8")
         parts["url"] = pa.array(urls.split("\n") if urls else [], pa.string())
         parts["between"] = (folder / "between.txt").read_text("utf-8")
+        if (folder / "everything.npz").exists():
+            stored = np.load(folder / "everything.npz")
+            parts["everything"] = AllLinks(LinkLists(stored["start"], stored["links"]), stored["first_shown"])
         if (folder / "related.npz").exists():
             stored = np.load(folder / "related.npz")
             parts["related"] = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)
@@ -180,6 +200,11 @@ class World:
 
 def _axes_of(world: type[World]) -> dict[str, str]:
     return {each.name: each.metadata["axis"] for each in fields(world) if each.metadata}
+
+
+def _until(first_shown: Ints32, cycle: int) -> Ints32:
+    """When links were first shown, without what comes after a cycle."""
+    return np.where(first_shown > cycle, 0, first_shown).astype(np.int32)
 
 
 def _has(folder: Path, name: str) -> bool:

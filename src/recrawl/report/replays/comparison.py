@@ -15,7 +15,7 @@ from recrawl.core.times import moment
 from recrawl.core.words import count, percent
 from recrawl.replay.compare import Comparison, compare
 from recrawl.replay.runs import Replayed
-from recrawl.replay.summary import ReplaySummary, summarise
+from recrawl.replay.summary import ReplaySummary, all_links, is_focused, share, summarise
 from recrawl.world.recorded import World
 
 if TYPE_CHECKING:
@@ -70,15 +70,32 @@ class Replays:
             return f"; {best.policy} kept {percent(self.score(best))} of the copies current"
         if best is None or not self.discoverable:
             return ""
-        return f"; {best.policy} found {percent(self.coverage(best))} of {count(self.discoverable, 'new link')}"
+        return f"; {best.policy} found {percent(self.coverage(best))} of {count(self.discoverable, self.new_link)}"
 
     def records(self) -> list[dict[str, Any]]:
         """One record per policy and budget, as ``recrawl replay --json`` prints them; these keys are an interface."""
         versus = {"vs_round_robin": self.versus_uniform, "vs_best_published": self.versus_published}
         return [
-            summary.as_dict() | {name: _as_dict(other.get(key)) for name, other in versus.items()}
+            summary.as_dict() | {name: _as_dict(other.get(key)) for name, other in versus.items()} | self._of_all(key)
             for key, summary in self.summaries.items()
         ]
+
+    @property
+    def new_link(self) -> str:
+        """What is counted, in words."""
+        return "new relevant link" if self.is_focused else "new link"
+
+    @property
+    def is_focused(self) -> bool:
+        """Whether only relevant links counted; then the rows also count all."""
+        return any(is_focused(run) for run in self.runs)
+
+    def _of_all(self, key: Key) -> dict[str, Any]:
+        """Where only relevant links counted, the same for all links."""
+        if not self.is_focused:
+            return {}
+        found, published = next(all_links(run) for run in self.runs if (run.policy, run.budget) == key)
+        return {"discovered_all": found, "discoverable_all": published, "coverage_all": share(found, published)}
 
     def cycle_records(self) -> Iterator[dict[str, Any]]:
         """One record per policy, budget and cycle; without timings, so that the same replay gives the same records."""
@@ -95,6 +112,9 @@ class Replays:
             compared = {name: row.pop(name) or {} for name in names}
             rows.append(row | {_column(name, end): compared[name].get(end) for name in names for end in ends})
         columns = [pa.field(_column(name, end), pa.float64()) for name in names for end in ends]
+        if self.is_focused:
+            kinds = {"discovered_all": pa.int64(), "discoverable_all": pa.int64(), "coverage_all": pa.float64()}
+            columns += [pa.field(name, kind) for name, kind in kinds.items()]
         return pa.Table.from_pylist(rows, pa.schema([*ReplaySummary.columns(self.is_weighted), *columns]))
 
     def to_pandas(self) -> pd.DataFrame:

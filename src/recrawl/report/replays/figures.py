@@ -36,13 +36,13 @@ def coverage_figure(replays: Replays, budget: int) -> Figure:
     if best is not None:
         title = f"{best.policy} has found {percent(replays.coverage(best))} in the end"
     figure = blank_figure(
-        f"{title}, with {budget_text(replays, budget)}", CYCLE_END, "found, of the links so far", _height(replays)
+        f"{title}, with {budget_text(replays, budget)}", CYCLE_END, "found, of the links so far", height(replays)
     )
-    for run, style in _drawn(replays, budget):
+    for run, style in drawn(replays, budget):
         values = coverage_over_time(run.rows)
-        kept = _thinned(len(values))
+        kept = thinned(len(values))
         figure.add_scatter(
-            x=_times(run)[kept],
+            x=times(run)[kept],
             y=values[kept],
             name=f"{plotly_text(name_of(run))}: {replays.coverage(run):.3f}",
             hovertemplate=f"{DATE_HOVER}: %{{y:.1%}}<extra>%{{fullData.name}}</extra>",
@@ -53,9 +53,9 @@ def coverage_figure(replays: Replays, budget: int) -> Figure:
 
 def budget_figure(replays: Replays) -> Figure:
     """Coverage against the budget (Fig. 5)."""
-    figure = blank_figure("Coverage by budget", "pages per cycle", "coverage", _height(replays))
+    figure = blank_figure("Coverage by budget", "pages per cycle", "coverage", height(replays))
     top = max(replays.budgets)
-    for run, style in _drawn(replays, top):
+    for run, style in drawn(replays, top):
         points = sorted((other.budget, replays.coverage(other)) for other in replays.runs if other.policy == run.policy)
         figure.add_scatter(
             x=[budget for budget, _ in points],
@@ -74,11 +74,11 @@ def age_figure(replays: Replays, budget: int) -> Figure:
         f"Share of the links found in time, with {budget_text(replays, budget)}",
         "time since the link first appeared, at most",
         "links found, of all",
-        _height(replays),
+        height(replays),
     )
     labels = ["same cycle", *(_hours(hours) for hours in AGE_HOURS[1:]), "later"]
     shown = _needed_classes(replays, budget)
-    for run, style in _drawn(replays, budget):
+    for run, style in drawn(replays, budget):
         counts = age_counts(run.rows)
         figure.add_scatter(
             x=labels[:shown],
@@ -111,8 +111,8 @@ def discovery_figure(replays: Replays, budget: int) -> Figure:
     if best is not None:
         usual = number(float(column(best.rows, "found").mean()))
         title += f"; {best.policy} finds {usual}, with {budget_text(replays, budget)}"
-    figure = blank_figure(title, CYCLE_END, "new links per cycle", _height(replays))
-    x, y = _per_day(first, published) if smooth else (_times(first), published)
+    figure = blank_figure(title, CYCLE_END, "new links per cycle", height(replays))
+    x, y = _per_day(first, published) if smooth else (times(first), published)
     figure.add_scatter(
         x=x,
         y=y,
@@ -123,9 +123,9 @@ def discovery_figure(replays: Replays, budget: int) -> Figure:
         line={"color": GREY, "width": 1},
         hovertemplate=f"{DATE_HOVER}: %{{y:.1f}}<extra>published</extra>",
     )
-    for run, style in _drawn(replays, budget):
+    for run, style in drawn(replays, budget):
         discovered = column(run.rows, "found")
-        x, y = _per_day(run, discovered) if smooth else (_times(run), discovered)
+        x, y = _per_day(run, discovered) if smooth else (times(run), discovered)
         figure.add_scatter(
             x=x,
             y=y,
@@ -145,14 +145,14 @@ def clock_figure(replays: Replays, budget: int) -> Figure:
     References: Pham, Santos and Freire (2018), Fig. 4.
     """
     first = replays.of_budget(budget)[0]
-    place, labels, of, when = _clock(_times(first))
+    place, labels, of, when = _clock(times(first))
     n_cycles = np.maximum(np.bincount(place, minlength=len(labels)), 1)
     published = np.bincount(place, column(first.rows, "published"), len(labels)) / n_cycles
     peak, valley = (when.format(labels[int(best)]) for best in (np.argmax(published), np.argmin(published)))
     title = f"Most links are published {peak}, fewest {valley}; with {budget_text(replays, budget)}"
-    figure = blank_figure(title, of, "new links per cycle", _height(replays))
+    figure = blank_figure(title, of, "new links per cycle", height(replays))
     figure.add_bar(x=labels, y=published, name="published", marker={"color": "rgba(128,128,128,0.3)"})
-    for run, style in _drawn(replays, budget):
+    for run, style in drawn(replays, budget):
         found = np.bincount(place, column(run.rows, "found"), len(labels)) / n_cycles
         figure.add_scatter(x=labels, y=found, name=plotly_text(name_of(run)), **style)
     return figure.update_yaxes(rangemode="tozero").update_xaxes(type="category")
@@ -180,11 +180,11 @@ def freshness_figure(replays: Replays, budget: int) -> Figure:
         f"{best} keeps most copies current, {percent(fresh[best])} on average" if best else "Copies that are current"
     )
     figure = blank_figure(
-        f"{title}, with {budget_text(replays, budget)}", CYCLE_END, "pages with a current copy", _height(replays)
+        f"{title}, with {budget_text(replays, budget)}", CYCLE_END, "pages with a current copy", height(replays)
     )
-    for run, style in _drawn(replays, budget):
+    for run, style in drawn(replays, budget):
         current = column(run.rows, "current")
-        x, y = _per_day(run, current) if smooth else (_times(run), current)
+        x, y = _per_day(run, current) if smooth else (times(run), current)
         figure.add_scatter(
             x=x,
             y=y,
@@ -195,12 +195,12 @@ def freshness_figure(replays: Replays, budget: int) -> Figure:
     return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
 
 
-def _height(replays: Replays) -> int:
+def height(replays: Replays) -> int:
     """Room for the curves and, below them, for a legend of two columns."""
     return 400 + 20 * math.ceil(len(replays.policies) / 2)
 
 
-def _drawn(replays: Replays, budget: int) -> Iterator[tuple[Replayed, dict[str, Any]]]:
+def drawn(replays: Replays, budget: int) -> Iterator[tuple[Replayed, dict[str, Any]]]:
     """The runs with a budget, the best first, each with its style; those that would be too many are hidden at first."""
     runs = sorted(replays.of_budget(budget), key=lambda run: -replays.score(run))
     shown = [run.policy for run in runs if not _is_measure(run)][:MAX_DRAWN]
@@ -228,18 +228,19 @@ def _styles(replays: Replays) -> dict[str, dict[str, Any]]:
     return greys | {name: curve_style(i) for i, name in enumerate(others)}
 
 
-def _times(run: Replayed) -> Any:
+def times(run: Replayed) -> Any:
+    """The end of each cycle."""
     return np.array([row["at"][:19] for row in run.rows], "datetime64[s]")
 
 
-def _thinned(n: int) -> Any:
+def thinned(n: int) -> Any:
     """Indices of evenly spread points, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(np.int64))
 
 
 def _per_day(run: Replayed, values: Floats) -> tuple[Any, Floats]:
     """Means of calendar days (UTC), at noon; of longer spans where there are too many days."""
-    days, index = np.unique(_times(run).astype("datetime64[D]"), return_inverse=True)
+    days, index = np.unique(times(run).astype("datetime64[D]"), return_inverse=True)
     means: Floats = np.bincount(index, values) / np.bincount(index)
-    kept = _thinned(len(days))
+    kept = thinned(len(days))
     return days[kept] + np.timedelta64(12, "h"), means[kept]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from recrawl.core.words import count, percent
 from recrawl.report.page import Section, write_page
 from recrawl.report.parts import ReportPart, page_sections
-from recrawl.report.replays import figures, tables
+from recrawl.report.replays import figures, focus, tables
 from recrawl.report.replays.comparison import Replays
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def scope(replays: Replays) -> str:
 def _aim(replays: Replays) -> str:
     if replays.goal == "content":
         return "judged by the copies that are kept current"
-    return f"with {count(replays.discoverable, 'link')} to discover"
+    noun = "relevant link" if replays.is_focused else "link"
+    return f"with {count(replays.discoverable, noun)} to discover"
 
 
 def findings(replays: Replays) -> list[str]:
@@ -126,6 +127,7 @@ def drawn_budgets(replays: Replays) -> list[int]:
 def sections(replays: Replays) -> list[Section]:
     """Results first, then the curves, then what it cost."""
     left_out = {"budgets"} if len(replays.budgets) == 1 else set()
+    left_out |= set() if replays.is_focused else {"focus"}
     if replays.goal == "content":
         left_out = {part.name for part in PARTS} - OF_CONTENT
     parts = [part for part in PARTS if part.name not in left_out]
@@ -191,6 +193,16 @@ PARTS: tuple[ReportPart[Replays], ...] = (
             "curve, a double click shows it alone."
         ),
         figures=_per_budget(figures.coverage_figure),
+    ),
+    ReportPart(
+        title="Relevant and all new links",
+        name="focus",
+        text=lambda _: (
+            "Only relevant links counted for the policies: solid, the coverage above. Dotted: the share that the same fetches "
+            "found of all links. Where the solid curve is far above the dotted one, fetches went to pages of the topic."
+        ),
+        figures=_per_budget(focus.focus_figure),
+        tables=lambda replays: [focus.focus_table(replays)],
     ),
     ReportPart(
         title="Coverage by budget",
