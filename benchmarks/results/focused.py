@@ -50,21 +50,21 @@ COLOURS = ("#888888", "#d95f02", "#1b6ca8")
 DOCS = Path(__file__).parents[2] / "docs"
 HEAD = """# Focused on a topic
 
-The focused setting of Pham, Santos and Freire (2018): a new link counts only if it is relevant, and policies learn from relevant links
-alone. Relevance is what a classifier says, as in the paper. Their Table 2 is beside ours; pages, times and topics are others, so
-compare the order of the policies, not the numbers.
+The focused setting of Pham, Santos and Freire (2018): a new link counts only if it is relevant, and policies learn from relevant
+links alone. Relevance is what a classifier says, as in the paper. Their Table 2 is beside ours; pages, times and topics are others,
+so compare the order of the policies, not the numbers.
 
 `python -m benchmarks.results.focused ../shared/data` makes this page. [Focus on a topic](../guides/focus.md) says how to do the
 same with your own history.
 
 ## The topics and their classifiers
 
-Links of German news front pages. The section that a URL names (`/politik/`, `/sport/`) is the label. Half of the labelled links, by
-a hash of the URL, train the classifier (`recrawl relevance`: words, TF-IDF, logistic regression), at most 20,000 of them; it does not
-see the names of sections, only the host and the words of the headline. The other half measures it. Then it judges all links, also
-those whose URL names no section.
+Links of German news front pages. The section that a URL names (`/politik/`, `/sport/`) is the label. Half of the labelled links,
+by a hash of the URL, train the classifier (`recrawl relevance`: words, TF-IDF, logistic regression), at most 20,000 of them; it
+does not see the names of sections, only the host and the words of the headline. The other half measures it. Then it judges all
+links, also those whose URL names no section.
 
-| collection | topic | trained on | tested on | of the topic | precision | recall | balanced accuracy | links without a section | relevant by the classifier |
+| collection | topic | trained on | tested on | on topic | precision | recall | balanced accuracy | no section | judged relevant |
 |---|---|---|---|---|---|---|---|---|---|"""
 HOW = """
 ## Coverage of relevant links
@@ -151,9 +151,9 @@ def both_table(settings: list[Setting]) -> Iterator[str]:
     first = settings[0]
     yield "\n![Relevant and all new links found over time](../assets/focused.svg)\n"
     yield (
-        f"Share of the links so far that was found, {first.name}, {first.topic}, 10% of the pages per cycle. Solid: relevant links; "
-        "dotted: all links that the same fetches found. `recrawl replay --relevance FILE --out replay.html` draws the same for your "
-        "history."
+        f"Share of the links so far that was found, {first.name}, {first.topic}, 10% of the pages per cycle. Solid: relevant "
+        "links; dotted: all links that the same fetches found. `recrawl replay --relevance FILE --out replay.html` draws the same for "
+        "your history."
     )
 
 
@@ -167,8 +167,8 @@ def findings(settings: list[Setting]) -> Iterator[str]:
             against.append(own - max(each.relevant(policy)[i] for policy in TABLE_2))
             ratios.append(own / each.relevant("round-robin")[i])
     yield (
-        f"- **Counting relevant links only pays.** {OWN} finds {min(gains):+.3f} to {max(gains):+.3f} more of the relevant links than "
-        "the same policy that counts all of them; most with small budgets."
+        f"- **Counting relevant links only pays.** coverage by {OWN} is {min(gains):+.3f} to {max(gains):+.3f} beside that of the "
+        "same policy that counts all links."
     )
     yield (
         f"- **{OWN} against the best of the paper's policies:** {min(against):+.3f} to {max(against):+.3f} in the "
@@ -181,12 +181,12 @@ def findings(settings: list[Setting]) -> Iterator[str]:
         for i in range(len(SHARES))
     )
     yield (
-        f"- **As in the paper, policies that learn beat the baselines**: the best of REG, REG-RR, BANDIT and LTR is above the best of "
-        f"RR, OD-WIN, COV* and CLIQ-WIN* in {above} of {len(against)} columns."
+        f"- **As in the paper, policies that learn beat the baselines**: the best of REG, REG-RR, BANDIT and LTR is above the best "
+        f"of RR, OD-WIN, COV* and CLIQ-WIN* in {above} of {len(against)} columns."
     )
     yield (
-        "- **The classifier errs**, and its errors count as truth here, as in the paper: coverage is of what it calls relevant. One "
-        "topic of one language is judged by words; a topic that headlines do not name needs texts (`text` in the labels)."
+        "- **The classifier errs**, and its errors count as truth here, as in the paper: coverage is of what it calls relevant. "
+        "A topic that headlines do not name needs texts (`text` in the labels)."
     )
 
 

@@ -1,9 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from commands import command, output
+from made_focus import ON, made_visits
+from recrawl.history import History
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +106,38 @@ def test_relevance_is_learnt_from_labels(tmp_path: Path) -> None:
     assert done.code == 0, done
     assert "1 rows without a label" in done.stdout + done.message
     assert (tmp_path / "r.json").exists()
+
+
+def test_relevance_is_learnt_from_recorded_visits_and_used_by_every_command(tmp_path: Path) -> None:
+    history, model = str(tmp_path / "h"), str(tmp_path / "r.json")
+    visits = made_visits(1, n_days=12)
+    made = History.create(history)
+    made.add(
+        [replace(visit, relevance=_of_url(visit.url)) if visit.relevance is not None else visit for visit in visits]
+    )
+    done = command("relevance", "--recorded", "--out", model, "--history", history, "--json")
+    assert (done.code, json.loads(done.stdout)["balanced_accuracy"] > 0.9) == (0, True), done
+    assert "nothing to learn from" in command("relevance", "--history", history).stderr
+    focus = ("--relevance", model, "--history", history)
+    at = ("--as-of", "2026-01-13T00:00:00Z")
+    assert "new relevant links expected" in output("plan", "-b", "50%", *focus, *at)
+    summary = json.loads(output("plan", "-b", "50%", "--summary", "--json", "--dry-run", *focus, *at))
+    assert summary["expected_relevant_links"] == summary["expected_new_links"] > 0
+    hub = next(visit.url for visit in visits if visit.url.startswith("https://h1"))
+    assert "new relevant links expected" in output("explain", hub, "-b", "5", *focus, *at)
+    assert "of all " in output("score", "--history", history)
+    assert "relevant" in output("tune", "-b", "2", "--policies", "round-robin,average-count", *focus)
+    (row,) = [
+        json.loads(line) for line in output("replay", "-b", "2", "-p", "round-robin", "--json", *focus).splitlines()
+    ]
+    assert row["discoverable"] < row["discoverable_all"]
+    page = tmp_path / "replay.html"
+    output("replay", "-b", "2", "-p", "round-robin", "--out", str(page), *focus)
+    assert "Relevant and all new links" in page.read_text()
+
+
+def _of_url(url: str) -> float:
+    return 0.9 if any(word in url for word in ON) else 0.1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,12 @@
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import recrawl as rc
+from made_focus import made_visits, plain_relevant, topic_model, without
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.models.link_relevance import Focus, RelevanceEvidence
@@ -10,6 +15,8 @@ from recrawl.policies import Budget, named
 from recrawl.replay import replay
 from recrawl.replay.focus import focused
 from recrawl.web.visit import Visit
+from recrawl.world.crawler import Crawler
+from recrawl.world.recorded import World
 from recrawl.world.recording import record
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -61,3 +68,49 @@ def test_recorded_relevance_comes_before_the_classifier(history: History) -> Non
 def test_no_relevant_link_at_all_is_a_clear_sentence(history: History) -> None:
     with pytest.raises(NotEnoughData, match=r"above 0\.95"):
         focused(history, record(history), Focus(above=0.95))
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "windowed-outdegree", "expected-harvest"])
+def test_all_links_are_counted_beside_the_relevant_ones(policy: str, tmp_path: Path) -> None:
+    visits, history = made_visits(2, n_days=12), History.create(tmp_path / "h")
+    history.add(visits)
+    topic_model(tmp_path / "m.json")
+    focus = Focus.of(str(tmp_path / "m.json"))
+    assert focus is not None
+    world = record(history)
+    only = focused(history, world, focus)
+    chosen: list[list[int]] = []
+
+    class Spy(type(named(policy))):  # type: ignore[misc]
+        def choose(self, *asked: Any, **more: Any) -> Any:
+            choice = super().choose(*asked, **more)
+            chosen.append(choice.page.tolist())
+            return choice
+
+    rows = list(replay(only, Spy(), Budget(2)))
+    # The same fetches in the world with all links, one by one.
+    crawler = Crawler(world)
+    expected = []
+    for pages in chosen:
+        crawler.meet_pages()
+        expected.append(crawler.visit(np.array(pages)).visits.n_found)
+    assert [row["found_all"] for row in rows] == expected
+    assert sum(row["published_all"] for row in rows) == world.discoverable
+    assert 0 < sum(row["found"] for row in rows) < sum(expected)
+    only.save(tmp_path)
+    again = list(replay(World.load(tmp_path), named(policy), Budget(2)))
+    assert [row["found_all"] for row in again] == expected
+
+
+def test_a_replay_is_that_of_a_history_without_irrelevant_links(tmp_path: Path) -> None:
+    visits = [visit for visit in made_visits(4, n_days=12) if visit.relevance is not None or ".example/" in visit.url]
+    topic_model(tmp_path / "m.json")
+    full, only = History.create(tmp_path / "full"), History.create(tmp_path / "only")
+    full.add(visits)
+    only.add(without(visits, plain_relevant(visits, tmp_path / "m.json")))
+    asked: dict[str, Any] = {"policies": "round-robin,bandit,expected-harvest,oracle", "budget": "10,20"}
+    focused_rows = rc.replay(full, relevance=str(tmp_path / "m.json"), **asked).records()
+    for row, plain in zip(focused_rows, rc.replay(only, **asked).records(), strict=True):
+        assert row["coverage"] == plain["coverage"]
+        assert row["within_4_cycles"] == plain["within_4_cycles"]
+        assert row["discovered_all"] > row["discovered"] > 0, row["policy"]

@@ -66,7 +66,8 @@ def crawl(
             if json:
                 print_json({"cycle": cycle + 1} | crawl_summary(stats))
             else:
-                _summary(cycle + 1, stats, cycles, "--seeds" if frontier and not cycle else "--plan" if plan else None)
+                given = "--seeds" if frontier and not cycle else "--plan" if plan else None
+                _summary(cycle + 1, stats, cycles, given, is_focused=options.relevance is not None)
 
         result = run(
             settings,
@@ -146,8 +147,10 @@ def _check_every(every: str) -> None:
         raise typer.BadParameter(f"--every says when the next cycle begins: {error}") from None
 
 
-def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | None) -> None:
-    """One cycle in words; `given`: the option that must be given again to continue it."""
+def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | None, *, is_focused: bool = False) -> None:
+    """One cycle in words; `given`: the option that must be given again to continue it. `is_focused`: the plan counted relevant
+    links only, recrawl score says how many were found.
+    """
     from recrawl.core.words import number as rounded
     from recrawl.crawl.unfinished import NOT_ALONE, NOT_KEPT
     from recrawl.crawl.view import crawl_summary, most_common
@@ -161,7 +164,8 @@ def _summary(number: int, stats: dict[str, Any], n_cycles: int, given: str | Non
         f"{summary['bytes'] / 1e6:.1f} MB",
         markup=False,
     )
-    expected = f", {rounded(summary['expected_new_links'])} were expected" if summary["planned"] else ""
+    relevant = " relevant ones" if is_focused else ""
+    expected = f", {rounded(summary['expected_new_links'])}{relevant} were expected" if summary["planned"] else ""
     screen.print(f"{summary['new_links']:,} new links{expected}", markup=False)
     if summary["followed"]:
         screen.print(_followed(summary), markup=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.common import JsonOption, SeedOption, console, print_json
+from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, SeedOption, console, open_history, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -17,24 +17,37 @@ def register(app: typer.Typer) -> None:
 
 def relevance(
     labels: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--labels", metavar="FILE", help="CSV or JSON lines with label (1, 0, yes, no) and url or text; - is stdin."
         ),
-    ],
+    ] = None,
+    recorded: Annotated[
+        bool,
+        typer.Option(
+            "--recorded", help="Learn from the URLs of pages whose visits have a relevance: above 0.5, or not."
+        ),
+    ] = False,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Classifier file to write.")
     ] = "relevance.json",
+    history: HistoryOption = HISTORY,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Train a topic classifier from labelled URLs or texts, for recrawl replay --relevance and recrawl crawl --order."""
+    """Train a topic classifier from labelled URLs or texts, for --relevance of other commands and recrawl crawl --order."""
+    if labels is None and not recorded:
+        raise typer.BadParameter(
+            "nothing to learn from: give --labels FILE, or --recorded for what visits have recorded"
+        )
     from recrawl.models.relevance import train
 
-    texts, truth = [], []
-    for text, label in _examples(labels):
-        texts.append(text)
-        truth.append(label)
+    examples = [] if labels is None else list(_examples(labels))
+    if recorded:
+        from recrawl.models.link_relevance import recorded_examples
+
+        examples += recorded_examples(open_history(history))
+    texts, truth = [text for text, _ in examples], [label for _, label in examples]
     model = train(texts, truth, seed)
     model.save(out)
     if json:

@@ -250,3 +250,10 @@ def _by_words(model: Relevance, history: History, digest: Ints) -> tuple[Floats,
     of_text = [counted.get(int(key), Counter()) for key in texts]
     knows = np.array([any(each in model.vocabulary for each in words) for words in of_text], np.bool_)
     return model.predict(of_text)[place], knows[place]
+
+
+def recorded_examples(history: History, above: float = RELEVANT) -> list[tuple[str, bool]]:
+    """The URL of every page that was judged, and whether it is relevant: what a classifier of unvisited links can learn from."""
+    page, relevance = newest(history.visits_with("relevance"), "relevance")
+    urls = history.urls_of(page).to_pylist()
+    return [(url, bool(value > above)) for url, value in zip(urls, relevance, strict=True) if url is not None]
