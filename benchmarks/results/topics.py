@@ -55,6 +55,7 @@ class Judged:
 
 def classifier(history: History, link: Ints, topic: str) -> Judged:
     """Train on half of the labelled links, by their hash; measure on the other half."""
+    link = np.sort(link)  # ids are hashes: the first ones are a sample, the same however the history is stored
     urls = [url or "" for url in history.urls_of(link).to_pylist()]
     topics = [topic_of(url) for url in urls]
     is_labelled = np.array([each is not None for each in topics])

@@ -113,7 +113,9 @@ def _facts(row: dict[str, Any], counted: str) -> list[str]:
         links += f" ({row['expected_low']:.0f} to {row['expected_high']:.0f})"
     likely = f"{row['probability']:.0%} likely to have any"
     changed = "" if row["probability_changed"] is None else f", {row['probability_changed']:.0%} to have changed"
-    visits = f"last visit {_short(row['last_visit_at'])}, last new link {_short(row['last_change_at'])}"
+    visits = (
+        f"last visit {_short(row['last_visit_at'])}, last {counted.removesuffix('s')} {_short(row['last_change_at'])}"
+    )
     trial = " (a trial)" if row["trial"] else ""
     return [f"{row['rank']:,}. {links}; {likely}{changed}{trial}", visits, f"why: {row['reason']}"]
 
