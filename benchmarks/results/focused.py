@@ -167,8 +167,8 @@ def findings(settings: list[Setting]) -> Iterator[str]:
             against.append(own - max(each.relevant(policy)[i] for policy in TABLE_2))
             ratios.append(own / each.relevant("round-robin")[i])
     yield (
-        f"- **What counting relevant links only brings:** coverage by {OWN} is {min(gains):+.3f} to {max(gains):+.3f} beside that of the "
-        "same policy that counts all links."
+        f"- **What counting relevant links only brings:** coverage by {OWN} is {min(gains):+.3f} to {max(gains):+.3f} "
+        "beside that of the same policy that counts all links."
     )
     yield (
         f"- **{OWN} against the best of the paper's policies:** {min(against):+.3f} to {max(against):+.3f} in the "
