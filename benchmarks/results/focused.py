@@ -187,9 +187,9 @@ def findings(settings: list[Setting]) -> Iterator[str]:
     yield (
         "- **The classifier errs**, and its errors count as truth here, as in the paper: coverage is of what it calls relevant. "
         "A topic that headlines do not name needs texts (`text` in the labels). "
-        "Theirs were trained before the crawl on pages labelled by experts, and read the pages behind the links. Ours reads URLs, and "
-        "links of the whole time trained it, some of those that it judges among them. A policy sees its verdict on a link only when it "
-        "finds the link."
+        "Theirs were trained before the crawl on pages labelled by experts, and read the pages behind the links. Ours reads "
+        "URLs, and links of the whole time trained it, some of those that it judges among them. A policy sees its verdict on a "
+        "link only when it finds the link."
     )
     yield (
         "- **One run each.** The order of the pages alone moves coverage by about 0.01 (bandit) to 0.06 (set-cover), see "
