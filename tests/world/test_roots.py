@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.web.urls import canonical, site
-from recrawl.world.roots import Roots, parse_roots, sites_of
+from recrawl.world.roots import Roots, parse_roots, site_names, sites_of
 
 NAMES = st.sampled_from(["~bar", "~baz", "a", "b", "index.html", "x.html"])
 URLS = st.builds(
@@ -136,3 +136,14 @@ def test_a_list_without_roots_is_refused(tmp_path: Path) -> None:
     (tmp_path / "roots.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="cannot be read as text"):
         parse_roots(str(tmp_path / "roots.txt"))
+
+
+@given(st.lists(URLS, min_size=1, max_size=12))
+@settings(max_examples=100, deadline=None)
+def test_pages_with_the_same_name_of_a_site_are_those_with_the_same_number(urls: list[str]) -> None:
+    for roots in (parse_roots("domain"), parse_roots("host"), Roots("list", frozenset({"foo.edu/~bar", "cs.foo.edu"}))):
+        sites, names = sites_of(pa.array(urls), roots), site_names(pa.array(urls), roots)
+        assert [name is not None for name in names] == sites.is_inside.tolist()
+        for i, name in enumerate(names):
+            if name is not None:
+                assert [other == name for other in names] == (sites.site == sites.site[i]).tolist()

@@ -117,7 +117,8 @@ def _facts(row: dict[str, Any], counted: str) -> list[str]:
         f"last visit {_short(row['last_visit_at'])}, last {counted.removesuffix('s')} {_short(row['last_change_at'])}"
     )
     trial = " (a trial)" if row["trial"] else ""
-    return [f"{row['rank']:,}. {links}; {likely}{changed}{trial}", visits, f"why: {row['reason']}"]
+    site = [f"site: {row['site'] or 'none, it is under no root'}"] if "site" in row else []
+    return [f"{row['rank']:,}. {links}; {likely}{changed}{trial}", visits, *site, f"why: {row['reason']}"]
 
 
 def _by_budget(made: Plan) -> str:

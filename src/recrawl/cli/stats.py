@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,15 +22,30 @@ from recrawl.cli.common import (
     print_json,
     working,
 )
+from recrawl.cli.option_groups import with_options
 from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOption
+from recrawl.core.options import check_values, read_values, same_option
+from recrawl.plan.options import PlanOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteOptions:
+    """What a website is."""
+
+    roots: str = same_option(PlanOptions, "roots")
+
+    def __post_init__(self) -> None:
+        read_values(self)
+        check_values(self)
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("stats")(stats)
+    app.command("stats")(with_options(stats))
 
 
 def stats(
+    sites: SiteOptions,
     out: OutOption = None,
     self_contained: SelfContainedOption = False,
     history: HistoryOption = HISTORY,
@@ -54,18 +70,29 @@ def stats(
 
     New links per page and round, pages without new links, change rates, groups from round to round, heavy tails and the laws that
     fit them, the most extreme pages, top-level domains, and the time between visits: the analysis of Dang et al. (2022) and of
-    Jayawardana et al. (2020). Many rounds are shown as means by day, week or month; --json has every round.
+    Jayawardana et al. (2020). With --roots also websites as a whole. Many rounds are shown as means by day, week or month; --json
+    has every round.
     """
     check_writable(out)
     opened = open_history(history, as_of)
     from recrawl.report.stats.analysis import analyse, default_share
     from recrawl.world.panel import build
+    from recrawl.world.roots import DOMAINS, parse_roots
 
+    roots = parse_roots(sites.roots)
+    for text in roots.notes():
+        note(text)
     with working("working out what was new, and how it is distributed"):
         timeline = opened.timeline
         share = default_share(opened, every, with_content) if min_share is None else min_share
         panel = build(opened, every, share, with_content=with_content)
-        statistics = analyse(panel, timeline.page, timeline.at.view("datetime64[us]"), seed=seed)
+        statistics = analyse(
+            panel,
+            timeline.page,
+            timeline.at.view("datetime64[us]"),
+            seed=seed,
+            roots=None if roots == DOMAINS else roots,
+        )
         if out:
             from recrawl.report.stats.page import write_stats_page
 

@@ -14,16 +14,19 @@ from recrawl.core.words import count
 from recrawl.errors import BadPlugin, UnknownPolicy
 from recrawl.history import History
 from recrawl.history.states import States
-from recrawl.policies import DEFAULT
+from recrawl.policies import DEFAULT, DEFAULT_FOR_CONTENT
 from recrawl.policies.registry import policy_class
 from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
+from recrawl.world.notions import ANY
+from recrawl.world.roots import same_anywhere
 
 if TYPE_CHECKING:
     from recrawl.models.link_relevance import Focus
 
 ENOUGH_BATCHES = 3  #: after which pages were seen to gain links, or not
-FALLBACK, SHORT_FALLBACK, FOR_CONTENT = DEFAULT, "round-robin", "freshness-value"
-FILE = "tuned.json"
+FALLBACK, SHORT_FALLBACK, FOR_CONTENT = DEFAULT, "round-robin", DEFAULT_FOR_CONTENT
+#: By goal: what finds most links may keep few copies current.
+FILES = {"links": "tuned.json", "content": "tuned-content.json"}
 
 
 @dataclass(frozen=True)
@@ -36,24 +39,30 @@ class Default:
 
 
 def default_policy(
-    history: History, every: str = "auto", goal: str = "links", favour: str | None = None, focus: Focus | None = None
+    history: History,
+    every: str = "auto",
+    goal: str = "links",
+    favour: str | None = None,
+    *,
+    roots: str = "domain",
+    change: str = ANY,
+    focus: Focus | None = None,
 ) -> Default:
-    """The recommendation of `recrawl tune` for such cycles; without one a policy that suits the length of the history.
+    """The recommendation of `recrawl tune` for this goal, such cycles and sites; without one a policy that suits the goal.
 
-    What finds most new links says nothing of keeping copies up to date: for that goal it is always the same policy. `favour`:
-    what a user asks for, coverage or freshness; only one policy can be asked. `focus`: which links count as relevant; for each
-    there is a recommendation of its own.
+    `favour`: what a user asks for, coverage or freshness; only one policy can be asked. `roots`: what a site is. `change`: what
+    makes a copy outdated. `focus`: which links count as relevant; for each there is a recommendation of its own.
     """
     if favour is not None:
         return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
-    if goal == "content":
-        return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content")
-    tuned, missing = recommendation(history, focus), ""
-    if tuned and _is_for(tuned, every) and not _is_of_the_future(tuned, history):
+    tuned, missing = recommendation(history, goal, focus), ""
+    if tuned and _is_for(tuned, goal, every, roots, change) and not _is_of_the_future(tuned, history):
         try:
             return _recommended(tuned)
         except (BadPlugin, UnknownPolicy) as error:
             missing = f" ({tuned['policy']}, which recrawl tune recommended, cannot be used: {error})"
+    if goal == "content":
+        return Default(FOR_CONTENT, f"by {FOR_CONTENT}, the default for --goal content{missing}")
     n_batches = _n_batches(history, every)
     if n_batches >= ENOUGH_BATCHES:
         return Default(
@@ -65,10 +74,15 @@ def default_policy(
     )
 
 
-def _is_for(tuned: dict[str, Any], every: str) -> bool:
-    """Whether a recommendation was made for such batches; recorded crawls are what is usually found by itself."""
+def _is_for(tuned: dict[str, Any], goal: str, every: str, roots: str, change: str) -> bool:
+    """Whether a recommendation was made for such batches and sites, and for content also for such changes.
+
+    Recorded crawls are what is usually found by itself. What was tried without roots holds with any, since it needs none.
+    """
     usual = ("auto", "crawl")
-    return tuned.get("every") == every or (every in usual and tuned.get("every") in usual)
+    is_every = tuned.get("every") == every or (every in usual and tuned.get("every") in usual)
+    is_sites = tuned.get("roots", "domain") in ("domain", same_anywhere(roots))
+    return is_every and is_sites and (goal == "links" or tuned.get("change", ANY) == change)
 
 
 def _n_batches(history: History, every: str) -> int:
@@ -84,9 +98,14 @@ def _n_batches(history: History, every: str) -> int:
 def _recommended(tuned: dict[str, Any]) -> Default:
     """The policy that was recommended, by name or from its file; raises an error if it is not there any more."""
     name = tuned.get("place") or tuned["policy"]
-    policy_class(name)
+    takes = policy_class(name).default_settings()
     when = str(tuned.get("made_at", ""))[:10]
-    return Default(name, f"by {tuned['policy']}, as recrawl tune recommended on {when}", tuned.get("settings", {}))
+    settings = {
+        # JSON knows no tuples.
+        key: tuple(value) if isinstance(value, list) and isinstance(takes.get(key), tuple) else value
+        for key, value in tuned.get("settings", {}).items()
+    }
+    return Default(name, f"by {tuned['policy']}, as recrawl tune recommended on {when}", settings)
 
 
 def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:
@@ -97,21 +116,22 @@ def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:
         return False
 
 
-def _file(focus: Focus | None) -> str:
-    """The name under which a recommendation is kept: one for all links, and one for each way to tell relevant ones."""
-    return FILE if focus is None else f"tuned-{xxhash.xxh64_hexdigest(focus.name.encode())}.json"
+def _file(goal: str, focus: Focus | None) -> str:
+    """The name under which a recommendation is kept: one for each goal, and one for each way to tell relevant links."""
+    return FILES[goal] if focus is None else f"tuned-{xxhash.xxh64_hexdigest(focus.name.encode())}.json"
 
 
-def recommendation(history: History, focus: Focus | None = None) -> dict[str, Any] | None:
-    """What was recommended last, None where nothing (readable) was."""
+def recommendation(history: History, goal: str = "links", focus: Focus | None = None) -> dict[str, Any] | None:
+    """What was recommended last for a goal, None where nothing (readable) was."""
     try:
-        value = orjson.loads(history.beside.read_bytes(_file(focus)) or b"")
+        value = orjson.loads(history.beside.read_bytes(_file(goal, focus)) or b"")
     except ValueError:
         return None
     return value if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
 
 
 def recommend(history: History, recommended: dict[str, Any], focus: Focus | None = None) -> None:
-    """Remember a recommendation; a crash leaves the old one or the new one."""
+    """Remember a recommendation for its goal; a crash leaves the old one or the new one."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-    history.beside.write_bytes(_file(focus), orjson.dumps(recommended, option=options))
+    file = _file(recommended.get("goal", "links"), focus)
+    history.beside.write_bytes(file, orjson.dumps(recommended, option=options))

@@ -24,7 +24,7 @@ _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEW
 
 
 IMPORTANCE = "importance"  #: a key more where visits state how much pages matter
-#: The keys of a record: an interface.
+#: The keys of a record: an interface. Where roots of sites are given, `SITE` follows them; where stated, `IMPORTANCE`.
 COLUMNS = (
     "rank",
     "url",
@@ -40,11 +40,19 @@ COLUMNS = (
     "trial",
     "reason",
 )
+SITE = "site"
+
+
+def columns(plan: Plan) -> tuple[str, ...]:
+    """The keys of a plan's records."""
+    site = () if plan.site is None else (SITE,)
+    return (*COLUMNS, *site, *(() if plan.importance is None else (IMPORTANCE,)))
 
 
 def records(plan: Plan) -> Iterator[dict[str, Any]]:
-    """One record per page, the best first, with `COLUMNS` for keys, and `IMPORTANCE` where it is stated."""
+    """One record per page, the best first, with `columns` for keys."""
     for i, url in enumerate(plan.url.to_pylist()):
+        site = {} if plan.site is None else {SITE: plan.site[i]}
         record = {
             "rank": i + 1,
             "url": url,
@@ -59,6 +67,7 @@ def records(plan: Plan) -> Iterator[dict[str, Any]]:
             "last_change_at": _iso(plan.last_change_at[i]),
             "trial": bool(plan.is_trial[i]),
             "reason": plan.reason[i],
+            **site,
         }
         yield record if plan.importance is None else record | {IMPORTANCE: float(plan.importance[i])}
 
@@ -79,16 +88,17 @@ def table(plan: Plan) -> Iterator[bytes]:
     """CSV with a header; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    columns = COLUMNS if plan.importance is None else (*COLUMNS, IMPORTANCE)
-    writer.writerow(columns)
+    names = columns(plan)
+    writer.writerow(names)
     for row in records(plan):
-        writer.writerow([_harmless(row[name]) for name in columns])
+        writer.writerow([_harmless(row[name]) for name in names])
     yield out.getvalue().encode()
 
 
 def scrapy(plan: Plan) -> Iterator[bytes]:
     """What a Scrapy request takes: url, priority (higher first), meta; one JSON object per line."""
-    n, keys = len(plan), ("rank", "expected_new_links", "probability", "probability_changed", "reason")
+    n, keys = len(plan), ["rank", "expected_new_links", "probability", "probability_changed", "reason"]
+    keys += [] if plan.site is None else [SITE]
     for row in records(plan):
         meta = {"recrawl": {key: row[key] for key in keys} | {"plan": plan.id}}
         request = {"url": row["url"], "priority": n - row["rank"] + 1, "dont_filter": True, "meta": meta}

@@ -15,6 +15,7 @@ import pyarrow as pa
 from recrawl.core.arrays import Flags, Floats, Ints, Times
 from recrawl.core.words import count, number
 from recrawl.world.notions import ANY
+from recrawl.world.roots import DOMAINS, Roots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ class PlanRequest:
     use_hints: bool = True  # of sitemaps and feeds, where they have proven true
     links: str = "all"  # kind of links that count
     focus: Focus | None = None  # only links to relevant pages count; None: all do
+    roots: Roots = DOMAINS  # what a site is
     change: str = ANY  # what counts as a change: any difference in text or links, or a notion of `recrawl.world.change`
 
     @property
@@ -100,6 +102,7 @@ class Plan:
     budget_needed: int = 0  # pages per cycle, so that none waits longer than `request.max_wait`
     memo: dict[str, float] = field(default_factory=dict)  # what the policy must remember of this choice
     chosen_by: str = ""  # the policy with its settings, to which the memo belongs
+    site: list[str | None] | None = None  # root of each page, None: under no root; None: sites are registered domains
 
     def __len__(self) -> int:
         return len(self.page)
@@ -206,6 +209,7 @@ class Plan:
                 "reason": pa.array(self.reason, pa.string()),
             }
         )
+        table = table if self.site is None else table.append_column("site", pa.array(self.site, pa.string()))
         return table if self.importance is None else table.append_column("importance", pa.array(self.importance))
 
     def to_pandas(self) -> pd.DataFrame:

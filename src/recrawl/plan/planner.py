@@ -38,7 +38,7 @@ from recrawl.policies.choice import Choice
 from recrawl.policies.registry import blaming, check_choice
 from recrawl.web import urls
 from recrawl.world.notions import notion_or_any
-from recrawl.world.roots import parse_roots
+from recrawl.world.roots import DOMAINS, Roots, parse_roots, site_names
 
 if TYPE_CHECKING:
     from recrawl.models.link_relevance import Focus
@@ -100,8 +100,7 @@ class Planner:
             )
 
             return situation_by_model(self.history, options.model, self.on_step, self.on_note)
-        roots = parse_roots(options.roots)
-        for note in roots.notes():
+        for note in self.roots.notes():
             self.on_note(note)
         learning = Learning(
             history=self.history,
@@ -111,7 +110,7 @@ class Planner:
             notion=notion_or_any(options.change),
             links=options.links,  # type: ignore[arg-type]  # checked
             focus=self.focus,
-            roots=roots,
+            roots=self.roots,
             carry=self.carry,
             relearn=options.relearn,
             on_step=self.on_step,
@@ -126,6 +125,11 @@ class Planner:
         from recrawl.models.link_relevance import Focus
 
         return Focus.of(self.options.relevance)
+
+    @cached_property
+    def roots(self) -> Roots:
+        """What a site is."""
+        return parse_roots(self.options.roots)
 
     @cached_property
     def request(self) -> PlanRequest:
@@ -150,6 +154,7 @@ class Planner:
             change=options.change,
             links=options.links,
             focus=self.focus,
+            roots=self.roots,
         )
 
     @property
@@ -178,11 +183,20 @@ class Planner:
         common = {"updates": "content" if options.goal == "content" else None, "rates": options.rates}
         if options.policy is not None:
             return made(options.policy, options.settings, **common)
-        default = default_policy(self.history, options.every, options.goal, options.favour, self.focus)
+        default = default_policy(
+            self.history,
+            options.every,
+            options.goal,
+            options.favour,
+            roots=options.roots,
+            change=options.change,
+            focus=self.focus,
+        )
         self.on_note(f"planning {default.why}")
         if options.rates is not None:
             check_takes_rates(options.rates, [default.policy])
-        return made(default.policy, options.settings, **common | default.settings)
+        asked = {name: value for name, value in common.items() if value is not None}
+        return made(default.policy, options.settings, **default.settings | asked)
 
 
 def plan(
@@ -277,6 +291,7 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / _hours(request.max_wait))),
         memo=dict(choice.memo),
         chosen_by=repr(situation.policy),
+        site=None if request.roots == DOMAINS else site_names(url, request.roots),
     )
 
 

@@ -78,6 +78,7 @@ PLACES = {
 }
 #: The policy that plans are made by, where no other was given or recommended.
 DEFAULT = "expected-harvest"
+DEFAULT_FOR_CONTENT = "freshness-value"
 
 # Public names and where they are: the classes of the policies, and what is needed to write and use one.
 _PUBLIC = {place.partition(":")[2]: place for place in PLACES.values()} | {
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALL",
     "DEFAULT",
+    "DEFAULT_FOR_CONTENT",
     "PLACES",
     "AverageCount",
     "Bandit",

@@ -18,7 +18,8 @@ import pyarrow as pa
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.words import count
 from recrawl.errors import BadUrl
-from recrawl.web.urls import canonical
+from recrawl.web.urls import canonical, site
+from recrawl.web.urls import host as host_of
 from recrawl.world.kernels import path_depths
 from recrawl.world.page_names import hosts_and_sites, indices, letters
 
@@ -97,6 +98,15 @@ def parse_roots(text: str) -> Roots:
     return _read(path)
 
 
+def same_anywhere(text: str) -> str:
+    """Roots as written, with the whole path of a file, so that they mean the same from every folder.
+
+    >>> same_anywhere("/~*/"), same_anywhere("/lists/../lists/people.txt")
+    ('/~*/', '/lists/people.txt')
+    """
+    return text if text in NAMED or "*" in text else str(Path(text).resolve())
+
+
 def _compiled(pattern: str) -> re.Pattern[str]:
     names = pattern.strip("/").split("/")
     if not (pattern.startswith("/") and pattern.endswith("/") and all(names)):
@@ -134,6 +144,18 @@ def place_of(url: str) -> str:
     return re.sub("/{2,}", "/", _INDEX.sub("", place)).rstrip("/")
 
 
+def site_names(url: pa.Array, roots: Roots) -> list[str | None]:
+    """What the site of each canonical URL is called: its root, host or registered domain; None: it is under no root.
+
+    >>> site_names(pa.array(["https://www.foo.edu/~bar/baz", "http://foo.edu/news"]), parse_roots("/~*/"))
+    ['foo.edu/~bar', None]
+    """
+    if roots.spec not in NAMED:
+        return [roots.root_of(each) for each in url.to_pylist()]
+    hosts = [host_of(each) for each in url.to_pylist()]
+    return [site(host) if roots.spec == "domain" else host for host in hosts]
+
+
 @dataclass(frozen=True)
 class Sites:
     """Where each of some pages belongs."""
@@ -157,7 +179,7 @@ def sites_of(url: pa.Array, roots: Roots = DOMAINS) -> Sites:
     inside = np.ones(len(url), np.bool_)
     if roots.spec in NAMED:
         return Sites(host, domain if roots.spec == "domain" else host, depth, inside)
-    found = [roots.root_of(each) for each in url.to_pylist()]
+    found = site_names(url, roots)
     inside = np.array([root is not None for root in found], np.bool_)
     above = np.array([root.count("/") if root else 0 for root in found], np.int64)
     # No root begins with a space, so none can be mistaken for a domain.

@@ -32,8 +32,10 @@ from recrawl.report.stats.newlinks import (
     new_links,
 )
 from recrawl.report.stats.outlinks import OutlinkShare, outlink_shares
+from recrawl.report.stats.websites import Websites, websites
 from recrawl.web.urls import top_level_domain
 from recrawl.world.panel import Panel
+from recrawl.world.roots import Roots
 from recrawl.world.rounds import last_in_round, rounds_of
 from recrawl.world.sizes import has_content
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from recrawl.report.stats.tails import TailFits
 
 HALF = 0.5
+OPTIONAL = ("websites",)  #: parts that are there only where they are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class LinkStatistics:
     captured_pages: tuple[CapturedPage, ...]
     notes: dict[str, str]  # name of the empty part → reason
     findings: tuple[str, ...] = ()
+    websites: Websites | None = None  # None: no roots of websites were given
 
     def round_end(self, number: int) -> str:
         """When a round ended, as people read it."""
@@ -80,7 +84,7 @@ class LinkStatistics:
     def as_dict(self) -> dict[str, Any]:
         """Plain lists, texts and numbers for JSON."""
         plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        return {part: value for part, value in plain.items() if value is not None or part not in OPTIONAL}
 
 
 def analyse(
@@ -89,14 +93,15 @@ def analyse(
     at: Times,
     *,
     seed: int = 0,
+    roots: Roots | None = None,
     fit_round: int | None = None,
     internal_groups: tuple[int, ...] = newlinks.INTERNAL_GROUPS,
     external_groups: tuple[int, ...] = newlinks.EXTERNAL_GROUPS,
 ) -> LinkStatistics:
     """All parts of the analysis; `page` and `at` are all visits, sorted by (page, at).
 
-    The laws are fitted to `fit_round`, a column of the panel, by default the last one with known new links. The seed
-    picks the pages of the capture sample; nothing else is left to chance.
+    `roots`: also look at websites as a whole, by where they begin. The laws are fitted to `fit_round`, a column of the panel, by
+    default the last one with known new links. The seed picks the pages of the capture sample; nothing else is left to chance.
     """
     flows = newlinks.group_flows(panel, internal_groups, external_groups)
     statistics = LinkStatistics(
@@ -115,6 +120,7 @@ def analyse(
         gaps=capture_gaps(page, at),
         captured_pages=tuple(captured_pages(page, at, seed=seed)),
         notes={},
+        websites=None if roots is None else websites(panel, roots),
     )
     return replace(statistics, notes=_notes(statistics), findings=findings(statistics))
 
@@ -182,7 +188,10 @@ def _notes(statistics: LinkStatistics) -> dict[str, str]:
         "gaps": unvisited,
         "captured_pages": "The history holds no visits.",
     }
-    return {part: reason for part, reason in reasons.items() if not getattr(statistics, part)}
+    notes = {part: reason for part, reason in reasons.items() if not getattr(statistics, part)}
+    if statistics.websites is not None and not statistics.websites.sites:
+        notes["websites"] = f"No page is under a root by --roots {statistics.websites.roots}."
+    return notes
 
 
 def _why_nothing_compared(statistics: LinkStatistics) -> str:

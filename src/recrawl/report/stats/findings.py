@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def findings(statistics: LinkStatistics) -> tuple[str, ...]:
-    """Up to six sentences on what the history shows; fewer where it shows less."""
-    parts = (_without_new_links, _amounts, _stability, _laws, _gaps)
+    """Up to seven sentences on what the history shows; fewer where it shows less."""
+    parts = (_without_new_links, _amounts, _stability, _laws, _gaps, _websites)
     return tuple(sentence for part in parts for sentence in part(statistics))
 
 
@@ -78,6 +78,16 @@ def _gaps(statistics: LinkStatistics) -> Iterator[str]:
     )
     span = f"is about {low}" if low == high else f"is between {low} and {high}"
     yield f"Half of all visits come within {half} of the page's previous one; for 80% of pages the median gap {span}."
+
+
+def _websites(statistics: LinkStatistics) -> Iterator[str]:
+    if statistics.websites is None or not statistics.websites.sites:
+        return
+    sites, n_outside = statistics.websites.sites, statistics.websites.n_outside
+    rates = [site.rate for site in sites if site.rate is not None]
+    gained = f"; in one round, {percent(mean(rates))} of them gained a link on any of their pages" if rates else ""
+    outside = f"; {count(n_outside, 'page')} under no root" if n_outside else ""
+    yield f"The pages belong to {count(len(sites), 'website')}{gained}{outside}."
 
 
 def _span(shares: Sequence[float]) -> str:

@@ -41,12 +41,17 @@ def scope(statistics: LinkStatistics) -> str:
 
 def sections(statistics: LinkStatistics) -> list[Section]:
     """Every part as a section; an empty part is one sentence that says why."""
-    return page_sections(PARTS, statistics)
+    return page_sections(parts_of(statistics), statistics)
 
 
 def stats_tables(statistics: LinkStatistics) -> list[Table]:
     """Every part's tables for the terminal; an empty part says why it is empty."""
-    return terminal_tables(PARTS, statistics)
+    return terminal_tables(parts_of(statistics), statistics)
+
+
+def parts_of(statistics: LinkStatistics) -> list[ReportPart[LinkStatistics]]:
+    """The parts of a report: those that are always there, and those that were asked for."""
+    return [*PARTS, *(part for part in ASKED if getattr(statistics, part.name) is not None)]
 
 
 def _missing(part: str) -> Callable[[LinkStatistics], str]:
@@ -183,5 +188,18 @@ PARTS: tuple[ReportPart[LinkStatistics], ...] = (
         figures=lambda statistics: [figures.capture_figure(statistics)],
         missing=_missing("captured_pages"),
         on_terminal=False,
+    ),
+)
+#: What is there only where it was asked for.
+ASKED: tuple[ReportPart[LinkStatistics], ...] = (
+    ReportPart(
+        title="Websites as a whole",
+        name="websites",
+        text=lambda _: (
+            "A website is everything under one root. It gained a link in a round if any of its pages did, and the visits of a "
+            "round are one visit to it."
+        ),
+        tables=lambda statistics: [tables.website_table(statistics)],
+        missing=_missing("websites"),
     ),
 )

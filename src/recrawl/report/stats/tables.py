@@ -15,6 +15,7 @@ from recrawl.report.words import mean
 if TYPE_CHECKING:
     from recrawl.report.stats.tails import TailFits
 
+MAX_SITES = 20  #: websites that are shown
 ORDER: tuple[Links, ...] = ("all", "internal", "external")
 
 
@@ -179,6 +180,20 @@ def extreme_table(statistics: LinkStatistics) -> Table:
         [i, row.url, row.n_most, statistics.round_end(row.round)] for i, row in enumerate(statistics.extreme_pages, 1)
     ]
     return Table(("", "page", "most new links", "round until"), rows)
+
+
+def website_table(statistics: LinkStatistics) -> Table:
+    """The websites with most new links, each as a whole (HACS section IV)."""
+    if statistics.websites is None:
+        return Table((), ())
+    sites = statistics.websites.sites
+    rows: list[list[Cell]] = []
+    for row in sites[:MAX_SITES]:
+        between = None if row.median_days is None else duration(24 * row.median_days)
+        rows.append([row.site, row.n_pages, row.n_deep, row.n_new, row.rate, between])
+    header = ("website", "pages", "deeper than 2", "new links", "rounds with new links", "time between visits")
+    more = f"{len(sites) - MAX_SITES:,} more are in --json." if len(sites) > MAX_SITES else ""
+    return Table(header, rows, {header[4]: ".1%"}, note=more)
 
 
 def gap_table(statistics: LinkStatistics) -> Table:
