@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,9 @@ from recrawl.plan.default import default_policy, recommend
 from recrawl.policies.budget import Budget
 from recrawl.replay.summary import summarise
 from recrawl.replay.tune import label, tune
+from recrawl.report.replays.options import TuneOptions
 from recrawl.synth import SynthSettings, batches
+from recrawl.web.visit import Visit
 from recrawl.world.recorded import World
 from recrawl.world.recording import record
 
@@ -85,3 +87,79 @@ def test_the_default_stays_unless_another_is_better_by_more_than_chance(hourly: 
     assert label(found.best) == "expected-harvest" or (found.against_next is not None and found.against_next.low > 0)
     poor = tune(hourly[1], Budget(6), ["round-robin", "expected-harvest"])
     assert poor.best.policy == "expected-harvest"
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Pages that change in every cycle, which no budget keeps current, and pages that change now and then, which one does."""
+    history = History.create(tmp_path_factory.mktemp("content") / "history")
+    start = datetime(2026, 1, 5, tzinfo=UTC)
+    for i in range(24):
+        period = 1 if i < 8 else 5 + i
+        visits = [
+            Visit(url=f"https://e.org/{i}", at=start + timedelta(hours=6 * n), text=f"{n // period}", links=[])
+            for n in range(120)
+        ]
+        history.add(visits)
+    return history
+
+
+def test_for_content_the_policy_that_kept_most_copies_current_is_recommended(copies: History) -> None:
+    names = ["round-robin", "change-frequency"]
+    tuning = rc.tune(copies, budget=3, policies=names, goal="content", keep=True)
+    fresh = {row.policy: row.freshness for row in map(summarise, tuning.runs)}
+    replayed = rc.replay(copies, [*names, "freshness-value"], budget=3, goal="content").records()
+    assert fresh == {row["policy"]: row["freshness"] for row in replayed}
+    assert list(fresh.values()) == sorted(fresh.values(), reverse=True)
+    assert repr(tuning).endswith(f"{fresh[tuning.best.policy]:.0%} of the copies current)")
+    assert tuning.best.policy == "freshness-value"
+    assert tuning.against_round_robin is not None
+    gain = fresh["freshness-value"] - fresh["round-robin"]
+    assert tuning.against_round_robin.difference == pytest.approx(gain)
+    assert tuning.against_round_robin.low <= gain <= tuning.against_round_robin.high
+    record = tuning.record("auto")
+    assert (record["goal"], record["freshness"]) == ("content", fresh)
+
+
+def test_a_recommendation_for_content_plans_for_content_only(copies: History) -> None:
+    better = rc.tune(copies, budget=3, policies=["lambda-crawl"], goal="content").record("auto")
+    recommend(copies, better | {"policy": "lambda-crawl", "settings": {"bounds": [0.01, 4.0], "prior_days": 2.0}})
+    plan = rc.plan(copies, budget=3, goal="content")
+    assert plan.policy == "lambda-crawl"
+    assert "bounds=(0.01, 4.0)" in plan.chosen_by
+    assert rc.plan(copies, budget=3).policy == "expected-harvest"
+    assert rc.plan(copies, budget=3, goal="content", every="1d").policy == "freshness-value"
+    assert rc.plan(copies, budget=3, goal="content", change="digest").policy == "freshness-value"
+    assert rc.plan(copies, budget=3, goal="content", rates="simple").chosen_by.count("rates='simple'") == 1
+    recommend(copies, better | {"policy": "lost", "place": None})
+    assert "lost, which recrawl tune recommended, cannot be used" in default_policy(copies, goal="content").why
+    assert default_policy(copies, goal="content").policy == "freshness-value"
+
+
+def test_with_roots_whole_sites_are_tried_and_the_recommendation_is_for_these_roots(copies: History) -> None:
+    assert "whole-sites" in [name for name, _ in TuneOptions(roots="/~*/").tried()]
+    assert "whole-sites" not in [name for name, _ in TuneOptions().tried()]
+    tuning = rc.tune(copies, budget=3, policies=["whole-sites"], goal="content", roots="host")
+    recommend(copies, tuning.record("auto") | {"policy": "whole-sites", "settings": {}})
+    assert default_policy(copies, goal="content", roots="host").policy == "whole-sites"
+    assert default_policy(copies, goal="content").policy == "freshness-value"
+    recommend(copies, tuning.record("auto") | {"policy": "lambda-crawl", "settings": {}, "roots": "domain"})
+    assert default_policy(copies, goal="content", roots="host").policy == "lambda-crawl"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"goal": "content", "links": "internal"},
+            "goal content counts changes of pages, whatever their links: leave links internal out, or use goal links",
+        ),
+        ({"change": "digest"}, "change digest is what makes a copy outdated: it needs goal content"),
+        ({"goal": "both"}, "No goal named 'both'. Known: links, content"),
+        ({"roots": "no.txt"}, "roots: there is no file 'no.txt'; use domain, host, a pattern"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(RecrawlError) as error:
+        TuneOptions(**options)  # type: ignore[arg-type]
+    assert str(error.value).startswith(sentence)

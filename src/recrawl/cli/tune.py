@@ -38,8 +38,8 @@ def tune(
 ) -> None:
     """Replay several policies and settings on this history's past and recommend one, which recrawl plan then uses.
 
-    The policy that found most new links is recommended, but the default policy stays unless another is better by more than
-    chance.
+    The policy that found most new links is recommended, or with --goal content the one that kept most copies current. The default
+    policy stays unless another is better by more than chance. Plans for the same goal use it.
     """
     opened = open_history(history, as_of)
     from recrawl.report.replays.api import tune_by
@@ -61,18 +61,17 @@ def tune(
 
 def _show(tuning: Tuning, options: TuneOptions, dry_run: bool) -> None:
     from recrawl.cli.screen import Screen
-    from recrawl.replay.summary import summarise
-    from recrawl.replay.tune import label
+    from recrawl.replay.tune import GAIN, label
 
     screen, best, focus = Screen(), tuning.best, options.focus
-    links = "new links" if focus is None else "new relevant links"
+    gain = GAIN[tuning.goal] if focus is None else GAIN[tuning.goal].replace("new links", "new relevant links")
     by = ", by importance" if tuning.is_weighted else ""
     screen.line(
-        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share of the {links} found{by}:"
+        f"{len(best.rows):,} cycles of {tuning.n_pages:,} pages, {best.budget:,} fetches each; share {gain}{by}:"
     )
     for run in tuning.runs:
-        coverage = summarise(run).judged_by
-        screen.line(f"{label(run):36} {'–' if coverage is None else f'{coverage:.3f}'}", indent="  ")
+        score = tuning.score(run)
+        screen.line(f"{label(run):36} {'–' if score is None else f'{score:.3f}'}", indent="  ")
     if tuning.is_tie:
         screen.line(
             "all of them found the same, so none is recommended: the budget reaches every page, or hardly any of them twice"
@@ -81,18 +80,19 @@ def _show(tuning: Tuning, options: TuneOptions, dry_run: bool) -> None:
     margins = (tuning.against_next, tuning.against_round_robin)
     for margin in margins if tuning.against_next != tuning.against_round_robin else margins[:1]:
         if margin is not None and margin.difference is not None:
-            screen.line(_margin(margin, margin.difference))
+            screen.line(_margin(margin, margin.difference, tuning.goal))
     if best is not tuning.runs[0]:
         screen.line(f"{label(tuning.runs[0])} is not better than it by more than chance, so the default stays")
+    goal = "" if tuning.goal == "links" else f" --goal {tuning.goal}"
     same = "" if focus is None else f" --relevance {focus.source}:{focus.above:g}"
-    end = "not kept (--dry-run)" if dry_run else f"recrawl plan --every {options.every}{same} will use it"
+    end = "not kept (--dry-run)" if dry_run else f"recrawl plan{goal} --every {options.every}{same} will use it"
     screen.line(f"recommended: {label(best)}; {end}")
 
 
-def _margin(margin: Comparison, difference: float) -> str:
-    """How much more, or less, the recommended policy finds than another."""
+def _margin(margin: Comparison, difference: float, goal: str) -> str:
+    """How much better, or worse, the recommended policy is than another."""
     # Resampled days may hold more links than all days do: a share is at most 1 all the same.
     low, high = (max(-1.0, min(1.0, end or 0.0)) for end in (margin.low, margin.high))
     interval = "" if margin.low is None else f" (95% between {low:+.3f} and {high:+.3f})"
     than = f"{abs(difference):.3f} {'more' if difference >= 0 else 'less'} than {margin.against}"
-    return f"{margin.policy} finds {than}{interval}"
+    return f"{margin.policy} {'keeps' if goal == 'content' else 'finds'} {than}{interval}"

@@ -89,8 +89,8 @@ class PlanOptions:
     )
     policy: str | Policy | None = option(
         None,
-        "Policy that selects the pages: a name, or path/to/mine.py:Mine. Default: the one recommended by recrawl tune, else "
-        "expected-harvest; freshness-value for goal content.",
+        "Policy that selects the pages: a name, or path/to/mine.py:Mine. Default: the one recommended by recrawl tune for the "
+        "goal, else expected-harvest; freshness-value for goal content.",
         flags=("--policy", "-p"),
         metavar="NAME",
     )

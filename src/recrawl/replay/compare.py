@@ -21,12 +21,12 @@ _CHUNK = 500  # samples drawn at once: memory stays small for histories of many 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How much more one policy covers than another with the same budget, and how sure that is."""
+    """How much better one policy is than another with the same budget, and how sure that is."""
 
     policy: str
     against: str
     budget: int
-    difference: float | None  # of the coverages
+    difference: float | None  # of the coverages, or of the shares of current copies
     low: float | None = None  # ends of the 95% interval
     high: float | None = None
     p_value: float | None = None  # two-sided
@@ -44,20 +44,27 @@ class Comparison:
 
 
 def compare(
-    run: Replayed, reference: Replayed, samples: int = SAMPLES, seed: int = 0, *, by_weight: bool = False
+    run: Replayed,
+    reference: Replayed,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    *,
+    goal: str = "links",
+    by_weight: bool = False,
 ) -> Comparison:
     """Draw days with replacement, the same for both policies, and see how the difference of their coverages varies.
 
     Whole days (UTC) are drawn, because what is published in one hour depends on the hours before. A link counts for the day on
     which it was published, whenever it was found; so no policy can find more of a day than there was, and no difference is beyond
-    what coverages can differ by. `by_weight`: of weighted coverages, for runs over pages that differ in importance.
+    what coverages can differ by. With the goal content the shares of current copies are compared instead, cycle by cycle. A copy
+    stays current, or stale, from day to day, so that interval is rather too narrow. `by_weight`: each link or page counts by its
+    importance, for runs over pages that differ in it.
 
     References: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 8 and 13.
     """
     if [row["at"] for row in run.rows] != [row["at"] for row in reference.rows]:
         raise ValueError(f"{run.policy} and {reference.policy} were not replayed over the same cycles")
-    after, of = ("after_weight", "published_weight") if by_weight else ("after", "published")
-    gained, published = _by_day(run.rows, _found_of(run.rows, after) - _found_of(reference.rows, after), of)
+    gained, published = _by_day(run.rows, *_gained(run.rows, reference.rows, goal, "_weight" if by_weight else ""))
     n_days = len(published)
     names: dict[str, Any] = {"policy": run.policy, "against": reference.policy, "budget": run.budget, "days": n_days}
     if not published.sum():
@@ -87,6 +94,13 @@ def p_value(drawn: Floats) -> float:
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
 
 
+def _gained(rows: Sequence[Row], reference: Sequence[Row], goal: str, by: str) -> tuple[Floats, Floats]:
+    """In every cycle how much more one run has than the other, and how much there was to have; `by`: the end of the columns."""
+    if goal == "content":
+        return column(rows, f"current{by}") - column(reference, f"current{by}"), np.ones(len(rows))
+    return _found_of(rows, f"after{by}") - _found_of(reference, f"after{by}"), column(rows, f"published{by}")
+
+
 def _found_of(rows: Sequence[Row], after_how_long: str) -> Floats:
     """How many of the links published in each cycle were found, at any time; or what they weigh."""
     found = np.zeros(len(rows))
@@ -97,10 +111,9 @@ def _found_of(rows: Sequence[Row], after_how_long: str) -> Floats:
     return found
 
 
-def _by_day(rows: Sequence[Row], gained: Floats, of: str) -> tuple[Floats, Floats]:
+def _by_day(rows: Sequence[Row], gained: Floats, published: Floats) -> tuple[Floats, Floats]:
     """What was gained and what was published on every calendar day; times are written in UTC."""
     _, day = np.unique([row["at"][:10] for row in rows], return_inverse=True)
-    published = column(rows, of)
     return np.bincount(day, gained).astype(np.float64), np.bincount(day, published).astype(np.float64)
 
 

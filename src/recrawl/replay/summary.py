@@ -51,9 +51,10 @@ class ReplaySummary:
         """Its fields by name; weighted ones only where pages differ in importance."""
         return {name: value for name, value in asdict(self).items() if self.is_weighted or name not in _WEIGHTED}
 
-    @property
-    def judged_by(self) -> float | None:
-        """The coverage that policies are to be compared by: the weighted one where pages differ in importance."""
+    def judged_by(self, goal: str = "links") -> float | None:
+        """What policies are to be compared by: coverage, or freshness for content; weighted where pages differ in importance."""
+        if goal == "content":
+            return self.weighted_freshness if self.is_weighted else self.freshness
         return self.weighted_coverage if self.is_weighted else self.coverage
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from recrawl.report.replays.options import (
 from recrawl.world.notions import notion_or_any
 from recrawl.world.pages import Need
 from recrawl.world.recorded import World
-from recrawl.world.roots import Roots, parse_roots
+from recrawl.world.roots import Roots, parse_roots, same_anywhere
 
 if TYPE_CHECKING:
     from recrawl.models.link_relevance import Focus
@@ -147,15 +148,20 @@ def tune_by(
     from recrawl.plan.default import recommend
 
     on_step("working out what every page showed in every cycle")
-    history, focus = History.of(history), options.focus
+    history, focus, roots = History.of(history), options.focus, parse_roots(options.roots)
+    for note in roots.notes():
+        on_note(note)
     known = history.detached()
     world = past(
         known,
         options.every,
         n_related=N_RELATED,
+        notion=notion_or_any(options.change),
         candidates=options.candidates,
         between=options.between,
         links=options.links,
+        goal=options.goal,
+        roots=roots,
     )
     world = _focused(known, world, focus, on_note)
     (pages,) = budget_pages(options.budget, world.n_pages, on_note)
@@ -164,11 +170,13 @@ def tune_by(
         world,
         Budget(pages),
         options.tried(),
+        goal=options.goal,
         window=options.window,
         seed=options.seed,
         workers=options.workers,
         on_cycles=on_cycles,
     )
+    result = replace(result, roots=same_anywhere(options.roots), change=options.change)
     if keep and not result.is_tie:
         recommend(history, result.record(options.every), focus)
     return result

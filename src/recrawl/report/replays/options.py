@@ -12,6 +12,7 @@ from recrawl.errors import BadOption, BadRecord
 from recrawl.plan.budgets import pages_of, share_or_number
 from recrawl.plan.focus_options import ThresholdOptions
 from recrawl.plan.options import PlanOptions, check_takes_rates
+from recrawl.world.notions import ANY
 from recrawl.world.readings import BETWEEN, CANDIDATES, CARRY, KNOWN
 
 if TYPE_CHECKING:
@@ -205,8 +206,11 @@ class TuneOptions:
         "Policies to try beside the default one, separated by commas. Default: quick ones of every kind.",
         metavar="NAMES",
     )
+    goal: str = same_option(ReplayOptions, "goal")
+    change: str = same_option(PlanOptions, "change")
     window: int = same_option(ReplayOptions, "window", default=168)
     every: str = same_option(PlanOptions, "every")
+    roots: str = same_option(PlanOptions, "roots")
     candidates: str = same_option(ReplayOptions, "candidates")
     between: str = same_option(ReplayOptions, "between")
     links: str = same_option(PlanOptions, "links")
@@ -217,6 +221,12 @@ class TuneOptions:
     def __post_init__(self) -> None:
         read_values(self)
         check_values(self)
+        if self.goal == "content" and self.links != "all":
+            raise BadOption(
+                f"goal content counts changes of pages, whatever their links: leave links {self.links} out, or use goal links"
+            )
+        if self.goal == "links" and self.change != ANY:
+            raise BadOption(f"change {self.change} is what makes a copy outdated: it needs goal content")
         if self.policies is not None:
             checked_names(self.policies)  # what is named must be there, before anything slow begins
 
@@ -229,14 +239,14 @@ class TuneOptions:
 
     def tried(self) -> Sequence[Any]:
         """Names of policies, or those that are tried where none is named; the default policy is always among them."""
-        from recrawl.policies import DEFAULT
+        from recrawl.policies import DEFAULT, DEFAULT_FOR_CONTENT
 
         if self.policies is None:
-            from recrawl.replay.tune import CANDIDATES
+            from recrawl.replay.tune import candidates_for
 
-            return CANDIDATES
-        names = checked_names(self.policies)
-        return names if DEFAULT in names else [*names, DEFAULT]
+            return candidates_for(self.goal, self.roots)
+        names, default = checked_names(self.policies), DEFAULT_FOR_CONTENT if self.goal == "content" else DEFAULT
+        return names if default in names else [*names, default]
 
 
 def checked_names(policies: str | Sequence[Any]) -> list[Any]:
