@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.history.schema import VISITS
+from recrawl.insight.hints.of_world import with_hints
 from recrawl.insight.world_related import with_related
 from recrawl.world.notions import Notion
 from recrawl.world.recorded import World
@@ -27,6 +28,7 @@ def past(
     n_related: int = 0,
     *,
     with_words: bool = False,
+    hinted: bool = False,
     notion: Notion | None = None,
     observed: int = 0,
     **reading: Any,
@@ -35,6 +37,7 @@ def past(
 
     Cycle 0 is where the crawl begins (see `World`). ``history.as_of`` sets the end. `n_related`: number of related
     pages per page, for policies that look around. `with_words`: keep the words of the pages, for policies that read them.
+    `hinted`: keep what sitemaps and feeds said, for policies that take signalled changes.
     `notion`: what counts as a change, as in `World`. `observed`: number of cycles seen completely before any policy chooses.
     `reading`: candidates, between, links, goal and roots, as in `record`.
     """
@@ -44,6 +47,8 @@ def past(
     world = record(used, every, with_words=with_words, notion=notion, **reading)
     if n_related:
         world = with_related(world, used, n_related)
+    if hinted:
+        world = with_hints(world, used, since)
     if world.n_cycles < MIN_CYCLES:
         cycles = "no cycle" if world.n_cycles == 0 else "only one cycle"
         raise NotEnoughData(

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
-from recrawl.core.times import moment
+from recrawl.core.times import microseconds, moment
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
 from recrawl.policies.important_first import choose_important
+from recrawl.replay.signals import HeardSignals
 from recrawl.world.crawler import Crawler, CycleVisits
 from recrawl.world.link_weights import link_weights
+from recrawl.world.pages import Visits
 from recrawl.world.recorded import World
 
 Row = dict[str, Any]
@@ -37,13 +39,13 @@ def replay(
     Where pages differ in importance, policies know what was stated before the cycle, and rows have weighted numbers beside the
     plain ones: links count as `link_weights` says, copies by the importance of their pages at the end of the cycle.
     """
-    crawler = Crawler(world, policy.needs, between)
+    crawler, heard = Crawler(world, policy.needs, between), HeardSignals.of(world, policy.needs)
     weights = link_weights(world)
     policy.start(crawler.pages)
-    policy.observe(crawler.first.visits)
+    _observe(policy, crawler.first.visits, heard)
     for _ in range(min(observed, world.n_cycles)):
         meet_pages(crawler, policy)
-        policy.observe(crawler.visit_recorded().visits)
+        _observe(policy, crawler.visit_recorded().visits, heard)
     published = np.bincount(world.first_shown, minlength=len(world.time))
     of_all = None
     if world.everything is not None:
@@ -52,11 +54,12 @@ def replay(
         started = time.perf_counter()
         now = moment(int(world.time[cycle]))
         meet_pages(crawler, policy)
+        _hear(crawler, heard, int(world.time[cycle]))
         choice = choose_important(policy, crawler.pages, known_only(budget, crawler), now)
         chosen = time.perf_counter()
         result = crawler.visit(choice.page, choice.memo)
         seen = time.perf_counter()
-        policy.observe(result.visits)
+        _observe(policy, result.visits, heard)
         seconds = (chosen - started) + (time.perf_counter() - seen)
         yield {
             "cycle": cycle,
@@ -68,6 +71,20 @@ def replay(
             **({} if weights is None else _weighted(world, cycle, crawler, result, weights)),
             "seconds": seconds,
         } | _of_all(result, None if of_all is None else int(of_all[cycle]))
+
+
+def _hear(crawler: Crawler, heard: HeardSignals | None, now: int) -> None:
+    """Let the policy know of the changes that were signalled by now."""
+    if heard is not None:
+        heard.listen(now)
+        crawler.pages.signals = heard.signals(len(crawler.pages))
+
+
+def _observe(policy: Policy, visits: Visits, heard: HeardSignals | None) -> None:
+    policy.observe(visits)
+    if heard is not None:
+        heard.listen(microseconds(visits.ended_at))
+        heard.note(visits)
 
 
 def meet_pages(crawler: Crawler, policy: Policy) -> None:

@@ -26,7 +26,7 @@ class Need(Enum):
 
     RELATED = "related"  # `Pages.related`: pages with similar text
     UPDATES = "updates"  # `Visits.updated`: whether a link was never before on the page
-    SIGNALS = "signals"  # `Pages.signals`: changes that sitemaps and feeds name; only where a plan is made
+    SIGNALS = "signals"  # `Pages.signals`: changes that sitemaps and feeds name
     WORDS = "words"  # `Visits.text` and `Visits.words`: what pages say
     GRAPH = "graph"  # `Visits.leads_to`: which pages link to which
     FUTURE = "future"  # `Pages.future`: only in a replay, for upper bounds that no real crawler could reach

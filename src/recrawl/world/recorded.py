@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.world.readings import CARRY
+from recrawl.world.recorded_hints import RecordedHints
 from recrawl.world.related import Related
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class World:
     first_shown: Ints32 = field(metadata=_BY_LINK)
     first_at: Ints = field(metadata=_BY_LINK)  # when it was first seen on any page, microseconds UTC
     related: Related | None = None  # by the texts of cycle 0
+    hints: RecordedHints | None = None  # of sitemaps and feeds; None: not asked for, or none was read
     #: What each page said: a row of `words`; -1: its words are not known.
     text: Ints32 | None = field(default=None, metadata=_BY_VISIT)
     words: sparse.csr_matrix | None = None  # counts [text, term]
@@ -139,6 +141,7 @@ class World:
                 neighbour=np.where(near < 0, near, place[near]).astype(near.dtype),
                 weight=self.related.weight[order],
             )
+        moved["hints"] = self.hints and self.hints.reordered(place)
         return replace(self, **moved | {"row": row[by_row]}, url=self.url.take(pa.array(order)))
 
     def relevant(self, counts: Flags) -> World:
@@ -166,6 +169,8 @@ class World:
             )
         if self.related is not None:
             np.savez(folder / "related.npz", neighbour=self.related.neighbour, weight=self.related.weight)
+        if self.hints is not None:
+            self.hints.save(folder)
         words = self.words if self.wordings is None else self.wordings.counts
         if words is not None:
             for name in _PARTS_OF_WORDS:
@@ -184,6 +189,7 @@ class World:
         if (folder / "everything.npz").exists():
             stored = np.load(folder / "everything.npz")
             parts["everything"] = AllLinks(LinkLists(stored["start"], stored["links"]), stored["first_shown"])
+        parts["hints"] = RecordedHints.load(folder)
         if (folder / "related.npz").exists():
             stored = np.load(folder / "related.npz")
             parts["related"] = Related(stored["neighbour"], stored["weight"], "loaded", 1.0)

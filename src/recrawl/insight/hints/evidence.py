@@ -71,7 +71,7 @@ def hint_evidence(history: History, page: Ints, host: Ints) -> Iterator[HintEvid
         ids = claimed["page"].to_numpy()
         at = np.minimum(np.searchsorted(page[order], ids), len(page) - 1)
         known = page[order][at] == ids
-        read_at, changed_at = (_microseconds(claimed[name])[known] for name in ("read_at", "changed_at"))
+        read_at, changed_at = (microseconds_of(claimed[name])[known] for name in ("read_at", "changed_at"))
         claims = Claims(ids[known], read_at, changed_at)
         outcomes, outcome_host, outcome_at = _outcomes(of_kind, history, page[order], host[order], claims)
         yield HintEvidence(
@@ -96,13 +96,13 @@ def _outcomes(
     of_visit = host[np.searchsorted(page, timeline.page[seen])]
     changed = np.where(timeline.outcome[seen] == Outcome.UNCHANGED, 0, timeline.changed[seen]).astype(np.int8)
     readings = rows.filter(pc.is_null(rows["page"]))
-    hosts = _host_numbers(history, page, host, readings["host"].combine_chunks())
-    reads = Reads(hosts[hosts >= 0], _microseconds(readings["read_at"])[hosts >= 0])
+    hosts = host_numbers(history, page, host, readings["host"].combine_chunks())
+    reads = Reads(hosts[hosts >= 0], microseconds_of(readings["read_at"])[hosts >= 0])
     outcomes = judge(timeline.page[seen], of_visit, timeline.at[seen], changed, reads=reads, claims=claims)
     return outcomes, of_visit[outcomes.visit], timeline.at[seen][outcomes.visit]
 
 
-def _host_numbers(history: History, page: Ints, host: Ints, names: pa.Array) -> Ints:
+def host_numbers(history: History, page: Ints, host: Ints, names: pa.Array) -> Ints:
     """The numbers of hosts by their names; -1 where no page is on them."""
     _, first = np.unique(host, return_index=True)
     known = [host_of(url) for url in history.urls_of(page[first]).to_pylist()]
@@ -111,6 +111,7 @@ def _host_numbers(history: History, page: Ints, host: Ints, names: pa.Array) -> 
     return numbers
 
 
-def _microseconds(column: Any) -> Ints:
+def microseconds_of(column: Any) -> Ints:
+    """Times of a table as numbers."""
     values: Ints = column.cast(pa.int64()).to_numpy()
     return values

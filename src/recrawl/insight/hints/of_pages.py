@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.core.arrays import Floats, Ints
+from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.times import NEVER, US_PER_DAY, moment
 from recrawl.history import History
 from recrawl.history.hints import HINTS
-from recrawl.insight.hints.evidence import hint_evidence
+from recrawl.insight.hints.evidence import HintEvidence, hint_evidence
 from recrawl.insight.hints.track_record import TrackRecord
 from recrawl.world.page_names import named_pages
 from recrawl.world.pages import Signals
@@ -25,6 +26,16 @@ class Hints:
 
     def __bool__(self) -> bool:
         return bool((~np.isnan(self.probability)).any())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSignals:
+    """What the sources of one kind signal: one entry per page."""
+
+    is_complete: Flags
+    changed_at: Ints
+    n_changes: Ints
+    days: float
 
 
 def hints_of(history: History, page: Ints, host: Ints, last_visit: Ints) -> Hints | None:
@@ -51,26 +62,38 @@ def signals_of(history: History, page: Ints, host: Ints) -> Signals | None:
 
     A change that several readings name is one. Changes can be signalled from the first to the last reading on.
     """
-    n = len(page)
-    signals = Signals(
-        is_complete=np.zeros(n, np.bool_),
-        changed_at=np.full(n, NEVER),
-        n_changes=np.zeros(n, np.int64),
-        days=np.zeros(n),
+    return combined((_signals(evidence, host) for evidence in hint_evidence(history, page, host)), len(page))
+
+
+def _signals(evidence: HintEvidence, host: Ints) -> SourceSignals:
+    claim = np.unique(np.stack([evidence.row, evidence.changed_at]), axis=1)[0]
+    n_changes = np.bincount(claim, minlength=len(host))
+    return SourceSignals(
+        is_complete=evidence.record().is_complete[host],
+        changed_at=np.where(n_changes > 0, evidence.newest(), NEVER),
+        n_changes=n_changes,
+        days=float(np.ptp(evidence.read_at)) / US_PER_DAY if len(evidence.read_at) else 0.0,
     )
-    for evidence in hint_evidence(history, page, host):
-        complete = evidence.record().is_complete[host]
-        claim = np.unique(np.stack([evidence.row, evidence.changed_at]), axis=1)[0]
-        n_changes = np.bincount(claim, minlength=len(page))
-        days = float(np.ptp(evidence.read_at)) / US_PER_DAY if len(evidence.read_at) else 0.0
-        changed_at = np.where(n_changes > 0, evidence.newest(), NEVER)
-        # A host has one source that counts: of two complete ones the first, which is the sitemap.
-        here = complete & ~signals.is_complete
+
+
+def combined(sources: Iterable[SourceSignals], n_pages: int) -> Signals | None:
+    """The signals of all kinds of sources; None where none is complete on any host.
+
+    A host has one source that counts: of two complete ones the first, which is the sitemap.
+    """
+    signals = Signals(
+        is_complete=np.zeros(n_pages, np.bool_),
+        changed_at=np.full(n_pages, NEVER),
+        n_changes=np.zeros(n_pages, np.int64),
+        days=np.zeros(n_pages),
+    )
+    for source in sources:
+        here = source.is_complete & ~signals.is_complete
         signals = Signals(
-            is_complete=signals.is_complete | complete,
-            changed_at=np.where(here, changed_at, signals.changed_at),
-            n_changes=np.where(here, n_changes, signals.n_changes),
-            days=np.where(here, days, signals.days),
+            is_complete=signals.is_complete | source.is_complete,
+            changed_at=np.where(here, source.changed_at, signals.changed_at),
+            n_changes=np.where(here, source.n_changes, signals.n_changes),
+            days=np.where(here, source.days, signals.days),
         )
     return signals if signals.is_complete.any() else None
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from recrawl.policies.base import Policy
 
 
+SIGNALLED = "policies that take signalled changes know those read by then"
+
+
 def ignore_cycles(done: int, total: int) -> None:
     """Default callback: do nothing."""
 
@@ -103,7 +106,7 @@ def replay_by(
         runs,
         every=options.every,
         seed=options.seed,
-        notes=options.notes(),
+        notes=[*options.notes(), *([SIGNALLED] if world.hints is not None else [])],
         observed=options.observed,
         goal=options.goal,
     )
@@ -156,6 +159,7 @@ def tune_by(
         known,
         options.every,
         n_related=N_RELATED,
+        hinted=True,
         notion=notion_or_any(options.change),
         candidates=options.candidates,
         between=options.between,
@@ -194,6 +198,7 @@ def _world(
         None if options.since is None else read_time(options.since),
         options.related if Need.RELATED in needs else 0,
         with_words=Need.WORDS in needs,
+        hinted=Need.SIGNALS in needs,
         notion=notion_or_any(options.change),
         observed=options.observed,
         candidates=options.candidates,
