@@ -95,9 +95,13 @@ def start(
     cycles: int = 1,
     hours: Sequence[float] = (),
     fetch: Mapping[str, Any] | None = None,
+    dies_at: str = "",
     **settings: Any,
 ) -> subprocess.Popen[str]:
-    """Start a crawl. It prints how much it has written, and at the end its result."""
+    """Start a crawl. It prints how much it has written, and at the end its result.
+
+    `dies_at`: a name in ``recrawl.crawl.session``; as soon as the crawl calls it, the process is killed.
+    """
     if plan is not None:
         file = history.parent / f"{next(_NUMBERS)}.plan"
         file.write_text("".join(f"{url}\n" for url in plan))
@@ -107,8 +111,14 @@ def start(
         "fetch": {"delay": 0.0, "host_concurrency": 8, "timeout": 3.0, **(fetch or {})},
         "seeds": seeds, "limits": limits or {}, "cycles": cycles, "hours": hours,
     }  # fmt: skip
+    dying = (
+        "import json, os, sys; import recrawl.crawl.session as session\n"
+        f"session.{dies_at} = lambda *given, **more: os.kill(os.getpid(), 9)\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r}); import crawling\n"
+        "crawling.main(json.loads(sys.argv[1]))"
+    )
     return subprocess.Popen(
-        [sys.executable, __file__, json.dumps(given)],
+        [sys.executable, *(["-c", dying] if dies_at else [__file__]), json.dumps(given)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,7 +10,7 @@ from scrapy.http import Request
 
 from recrawl.crawl.page_request import FollowedRequest
 from recrawl.crawl.session import Session
-from recrawl.crawl.start import is_allowed
+from recrawl.crawl.start import is_allowed, job_state
 from recrawl.errors import BadUrl
 from recrawl.web.urls import canonical
 
@@ -32,7 +32,10 @@ class FollowNew:
 
     def idle(self) -> None:
         """Nothing is left to fetch: continue with the new links, if there are any."""
-        urls = [url for url in self.session.new_links() if is_allowed(self.crawler, url)]
+        state = job_state(self.crawler)
+        queued = set(state.get("followed", ()))  # by an earlier part of this job: its queue on disk holds them
+        urls = [url for url in self.session.new_links() if is_allowed(self.crawler, url) and url not in queued]
+        state["followed"] = [*queued, *urls]
         callback = getattr(self.crawler.spider, self.session.options.callback or "", None)
         for number, url in enumerate(urls):
             self.crawler.engine.crawl(

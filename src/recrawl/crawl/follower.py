@@ -88,6 +88,7 @@ class Follower:
     _found: dict[str, list[float]] = field(default_factory=dict)  # new link → relevance of the pages that show it
     _found_ids: set[int] = field(default_factory=set)  # of all new links of planned pages, in scope or not
     _taken: set[str] = field(default_factory=set)
+    _left: list[str] = field(default_factory=list)  # taken by a crawl that was interrupted before it fetched them
     _brought: dict[str, set[int]] = field(default_factory=dict)  # followed page → new links it shows
     _relevance: dict[str, float | None] = field(default_factory=dict)
     _per_host: Counter[str] = field(default_factory=Counter)
@@ -98,6 +99,19 @@ class Follower:
             self._found_ids.add(number)
             if link not in self._taken and self.scope.has(link, page):
                 self._found.setdefault(link, []).append(0.0 if relevance is None else relevance)
+
+    def resume(self, done: Iterable[str], left: Iterable[str]) -> None:
+        """Continue an interrupted crawl: it had taken these links, and had fetched some of them."""
+        self._left = list(left)
+        for url in (*done, *self._left):
+            self._found.pop(url, None)
+            self._taken.add(url)
+            self._per_host[host(url)] += 1
+
+    @property
+    def n_left(self) -> int:
+        """Links that are to be fetched now, and were not taken yet."""
+        return len(self._left) + len(list(self._allowed(self._in_order())))
 
     @property
     def n_waiting(self) -> int:
@@ -114,7 +128,8 @@ class Follower:
             del self._found[url]
         self._taken.update(taken)
         self._per_host.update(map(host, taken))
-        return taken
+        left, self._left = self._left, []
+        return [*left, *taken]
 
     def _in_order(self) -> list[str]:
         place: defaultdict[str, int] = defaultdict(int)

@@ -104,6 +104,14 @@ class Journal:
                 self.skipped["cannot be written"] += 1
         return self._builder.take(), kept
 
+    def settle(self) -> None:
+        """Write all visits so far, and wait for it."""
+        if self._last is not None:
+            wait([self._last])
+        self.flush()
+        if self._last is not None:
+            wait([self._last])
+
     def close(self) -> None:
         """Write all remaining visits and wait for it; those that cannot be written go to a file."""
         if self._last is not None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from recrawl.core.arrays import Ints
 from recrawl.core.times import microseconds
+from recrawl.crawl.follow_options import NEW
 from recrawl.crawl.settings import CrawlOptions
 from recrawl.crawl.unfinished import FILE, NOT_KEPT, PLAN, read_note, remove_note, write_note
 from recrawl.errors import BadSource, BadUrl, NotEnoughData, RecrawlError
@@ -43,6 +44,12 @@ class Planned:
     )  # rank, expected_new_links, … of each, as `recrawl plan` has them
     noted: dict[str, Any] = field(default_factory=dict)  # of a plan from a file, until it is finished
     began_at: int | None = None  # microseconds: when the crawl began that it continues; None: it begins now
+    pages: Ints | None = None  # ids of all its pages, if it continues a crawl: also of those that were fetched
+
+    @property
+    def only_follows(self) -> bool:
+        """Whether all of its pages were fetched, and only new links of theirs may be left to fetch."""
+        return self.began_at is not None and not self.urls
 
     @property
     def expected(self) -> float:
@@ -62,9 +69,10 @@ def planned(
     if options.plan == "none":
         return Planned()
     if options.plan is not None:  # named by the user, so it comes before what an earlier crawl left
-        return _from_file(history, Path(options.plan), options.resume, now, note, is_alone)
-    if options.resume and (left := _left_over(history)):
-        note(f"continuing plan {left.id}: {len(left.urls):,} of its pages were not fetched")
+        return _from_file(history, Path(options.plan), options, now, note, is_alone)
+    if options.resume and (left := _left_over(history, options.follow)):
+        if left.urls:
+            note(f"continuing plan {left.id}: {len(left.urls):,} of its pages were not fetched")
         return left
     try:
         made = _made(history, options, now, note)
@@ -75,15 +83,15 @@ def planned(
         left_out = ", ".join(f"{n:,} {cause}" for cause, n in made.left_out.items())
         note(f"nothing is planned: of {made.n_known:,} known pages {left_out or 'none was chosen'}")
         return Planned()
-    return Planned(_kept(history, made, note, is_alone), made.url.to_pylist(), list(records(made)))
+    return Planned(_kept(history, made, options, note, is_alone), made.url.to_pylist(), list(records(made)))
 
 
-def _kept(history: History, made: Plan, note: Note, is_alone: bool) -> str | None:
+def _kept(history: History, made: Plan, options: CrawlOptions, note: Note, is_alone: bool) -> str | None:
     """The id under which a plan can be continued; None where the history cannot store it, which does not stop a crawl."""
     try:
         store(history, made)
         if is_alone:
-            write_note(history, PLAN, {"plan": made.id})
+            write_note(history, PLAN, {"plan": made.id} | _follows(options))
     except RecrawlError as error:
         note(f"{NOT_KEPT}, the next one makes a new plan, since this one cannot be kept: {error}")
         return None
@@ -92,8 +100,15 @@ def _kept(history: History, made: Plan, note: Note, is_alone: bool) -> str | Non
 
 def finished(history: History, plan: Planned) -> None:
     """The crawl was not interrupted: the next one makes a new plan."""
-    remove_note(history, PLAN, {"plan": plan.id} if plan.id else {})
+    noted = read_note(history, PLAN)
+    if plan.id and noted.get("plan") == plan.id:
+        remove_note(history, PLAN, noted)
     remove_note(history, FILE, plan.noted)
+
+
+def _follows(options: CrawlOptions) -> dict[str, str]:
+    """What the note of a crawl says of new links: only those that were to be followed are followed later."""
+    return {"follow": NEW} if options.follow == NEW else {}
 
 
 def read_plan(path: Path) -> Planned:
@@ -141,9 +156,10 @@ def _forbidden(history: History, now: datetime) -> Ints:
 # -- continuing an interrupted crawl -----------------------------------------------------------------------------------
 
 
-def _left_over(history: History) -> Planned | None:
-    """The pages of an interrupted crawl's plan that were not visited since; None where there are none."""
-    plan = read_note(history, PLAN).get("plan")
+def _left_over(history: History, follow: str) -> Planned | None:
+    """The pages of an interrupted crawl's plan that were not visited since; None where there are none, and nothing to follow."""
+    noted = read_note(history, PLAN)
+    plan = noted.get("plan")
     if not isinstance(plan, str):
         return None
     rows = stored(history.beside, plan)
@@ -153,7 +169,7 @@ def _left_over(history: History) -> Planned | None:
     timeline = history.slim_timeline
     page = rows["page"].to_numpy()
     left = np.flatnonzero(~np.isin(page, timeline.page[timeline.at >= made_at]))
-    if not len(left):
+    if not len(left) and not follow == noted.get("follow") == NEW:
         return None
     urls = history.urls_of(page[left]).to_pylist()
     planned_rows = [
@@ -166,25 +182,28 @@ def _left_over(history: History) -> Planned | None:
         for i in left.tolist()
     ]
     known = [i for i, url in enumerate(urls) if url is not None and _is_url(url)]
-    return Planned(plan, [urls[i] for i in known], [planned_rows[i] for i in known], began_at=made_at)
+    return Planned(plan, [urls[i] for i in known], [planned_rows[i] for i in known], began_at=made_at, pages=page)
 
 
-def _from_file(history: History, path: Path, resume: bool, now: datetime, note: Note, is_alone: bool) -> Planned:
+def _from_file(
+    history: History, path: Path, options: CrawlOptions, now: datetime, note: Note, is_alone: bool
+) -> Planned:
     """The plan of a file; if a crawl of it was interrupted, the pages not visited since it began."""
     plan, digest = _plan_of(path)
     earlier = read_note(history, FILE)
     began = earlier.get("began_at")
-    if resume and earlier.get("file") == digest and isinstance(began, int):
-        timeline = history.slim_timeline
+    if options.resume and earlier.get("file") == digest and isinstance(began, int):
+        timeline, pages = history.slim_timeline, np.array([page_id(url) for url in plan.urls], np.int64)
         visited = timeline.page[timeline.at >= began]
-        left = np.flatnonzero(~np.isin([page_id(url) for url in plan.urls], visited)).tolist()
+        left = np.flatnonzero(~np.isin(pages, visited)).tolist()
         if left:
             note(f"continuing the plan {path}: {len(left):,} of its pages were not fetched")
+        if left or options.follow == earlier.get("follow") == NEW:
             urls, kept = [plan.urls[i] for i in left], [plan.rows[i] for i in left]
-            return Planned(None, urls, kept, noted=earlier, began_at=began)
+            return Planned(None, urls, kept, noted=earlier, began_at=began, pages=pages)
     if not is_alone:
         return plan
-    this = {"file": digest, "began_at": microseconds(now)}
+    this = {"file": digest, "began_at": microseconds(now)} | _follows(options)
     try:
         write_note(history, FILE, this)
     except RecrawlError as error:

@@ -79,14 +79,30 @@ class Session:
     def begin(self) -> Planned:
         """Make the plan and read the validators. Called in a thread, because it takes a while."""
         history = self.history.detached()
-        self.plan = planned(history, self.options, self.now(), self.note, self.is_alone())
+        self._plan(history)
+        if self.plan.only_follows:
+            self._continue_following(history)
         if self.options.conditional and self.plan.urls:
             self.validators = StoredValidators(history)
-        if self.options.follow == NEW and self.plan.urls:
-            self.follower = follower_of(history, self.options, self.plan, self.journal.known.read())
         self.stats.set_value("recrawl/planned", len(self.plan.urls))
         self.stats.set_value("recrawl/expected_new_links", round(self.plan.expected, 3))
         return self.plan
+
+    def _plan(self, history: History) -> None:
+        self.plan, self.follower = planned(history, self.options, self.now(), self.note, self.is_alone()), None
+        if self.options.follow == NEW and (self.plan.urls or self.plan.only_follows):
+            self.follower = follower_of(history, self.options, self.plan, self.journal.known.read())
+
+    def _continue_following(self, history: History) -> None:
+        """Finish a crawl whose planned pages were all fetched; if no new link of theirs is left, make a new plan."""
+        n_left = self.follower.n_left if self.follower else 0
+        if n_left:
+            what = f"plan {self.plan.id}" if self.plan.id else f"the plan {self.options.plan}"
+            self.note(f"continuing {what}: all of its pages were fetched, and {n_left:,} new links were not")
+            return
+        self._adopt()
+        finished(history, self.plan)
+        self._plan(history)
 
     def note(self, text: str) -> None:
         """Add a message for the user to the log and the stats."""
@@ -107,6 +123,8 @@ class Session:
     def new_links(self) -> list[str]:
         """The new links to fetch now. They are noted as not watched first; without that note none is fetched."""
         urls = self.follower.take() if self.follower else []
+        if urls:
+            self.journal.settle()  # if this crawl is killed now, the next one must know what is planned and what is followed
         try:
             leave_out(self.history, urls, self.now())
         except (RecrawlError, OSError) as error:
@@ -121,7 +139,7 @@ class Session:
             return
         judged = self.follower.judged()
         try:
-            leave_out(self.history, self.follower.redirected, self.now())
+            leave_out(self.history, self.follower.redirected, self.now(), "a link that was followed led on to it")
             keep_judgements(self.history, judged, self.now())
         except (RecrawlError, OSError) as error:
             logger.warning("cannot store which followed pages are worth watching: %s", error)

@@ -51,7 +51,7 @@ class PlannedStart:
     def requests(self, plan: Planned) -> Iterator[Request]:
         """One request per page, the best first. Its meta holds the page's rank, expected new links and reason."""
         callback = getattr(self.crawler.spider, self.session.options.callback or "", None)
-        state = self._state()
+        state = job_state(self.crawler)
         last = state.get("rank", 0) if plan.id and state.get("plan") == plan.id else 0
         for number, (url, row) in enumerate(zip(plan.urls, plan.rows, strict=True)):
             if row.get("rank", number + 1) <= last or not is_allowed(self.crawler, url):
@@ -108,10 +108,11 @@ class PlannedStart:
             return False
         return not is_command and not self.crawler.settings.getbool("KEEP_ALIVE")  # set by the shell of Scrapy 2.12
 
-    def _state(self) -> dict[str, Any]:
-        """How far the plan went into Scrapy's queue, stored with a JOBDIR: that queue holds what is not fetched yet."""
-        state = getattr(self.crawler.spider, "state", None) if self.crawler.settings.get("JOBDIR") else None
-        return state.setdefault("recrawl", {}) if isinstance(state, dict) else {}
+
+def job_state(crawler: Any) -> dict[str, Any]:
+    """What went into Scrapy's queue, stored with a JOBDIR: that queue holds what is not fetched yet."""
+    state = getattr(crawler.spider, "state", None) if crawler.settings.get("JOBDIR") else None
+    return state.setdefault("recrawl", {}) if isinstance(state, dict) else {}
 
 
 def is_allowed(crawler: Any, url: str) -> bool:

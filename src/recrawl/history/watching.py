@@ -54,6 +54,12 @@ def decide(history: History, decisions: Iterable[Decision]) -> None:
     WATCHING.append(history.beside, pa.Table.from_arrays(arrays, schema=WATCHING.schema))
 
 
+def decisions(history: History, since: datetime) -> pa.Table:
+    """All decisions from a moment on, in the order in which they were made."""
+    rows = WATCHING.read(history.beside, ds.field("at") >= pa.scalar(since, pa.timestamp("us", "UTC")))
+    return rows.take(pc.array_sort_indices(rows["at"]))
+
+
 def newest(history: History) -> pa.Table:
     """The decision that counts for each page, ordered by page; of two at one moment, the one to watch it."""
     where = None if history.until is None else ds.field("at") <= pa.scalar(history.until, pa.timestamp("us", "UTC"))
