@@ -124,16 +124,17 @@ def _show(predictor: Predictor, predictions: Mapping[Any, Prediction], kind: str
 
     screen = Screen()
     when = last_visit(predictions[kind].panel)[:16].replace("T", " ")
-    screen.heading(f"new links expected in the round after that of {when} UTC")
+    noun = predictor.recipe.noun
+    screen.heading(f"new {noun} expected in the round after that of {when} UTC")
     for row in records(predictor, predictions, kind, top):
         low, high = row[f"interval_{kind}"]
         counts = ", ".join(f"{number(row[f'expected_new_{name}'])} {name}" for name in predictions)
         likely = f"{row[f'probability_{kind}']:.0%} likely to have any; 80% interval {low} to {high}"
-        screen.item(row["url"], f"{counts} new links expected; {likely}", f"why: {'; '.join(row['reasons'][:2])}")
+        screen.item(row["url"], f"{counts} new {noun} expected; {likely}", f"why: {'; '.join(row['reasons'][:2])}")
     screen.gap()
     sums = ", ".join(f"{np.sum(prediction.expected):,.0f} {name}" for name, prediction in predictions.items())
     screen.line(
-        f"{len(predictions[kind].expected):,} pages, {sums} new links expected in all; --out FILE writes every page"
+        f"{len(predictions[kind].expected):,} pages, {sums} new {noun} expected in all; --out FILE writes every page"
     )
 
 
@@ -167,13 +168,13 @@ def _explain(predictor: Predictor, predictions: Mapping[Any, Prediction], url: s
     if json:
         print_json(explained)
         return
-    screen = Screen()
+    screen, noun = Screen(), predictor.recipe.noun
     screen.item(url)
     for name in predictions:
         of_kind = explained[name]
         low, high = of_kind["interval"]
         screen.line(
-            f"{name} links: {number(of_kind['expected'])} expected, {of_kind['probability']:.0%} likely to have any, "
+            f"{name} {noun}: {number(of_kind['expected'])} expected, {of_kind['probability']:.0%} likely to have any, "
             f"80% interval {low} to {high}; rank {of_kind['rank']:,} of {of_kind['of']:,}; from {of_kind['basis']}"
         )
         for reason in of_kind["reasons"][:3]:

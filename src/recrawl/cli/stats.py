@@ -24,15 +24,22 @@ from recrawl.cli.common import (
 )
 from recrawl.cli.option_groups import with_options
 from recrawl.cli.report_options import OutOption, PageOutput, SelfContainedOption
-from recrawl.core.options import check_values, read_values, same_option
+from recrawl.core.options import check_values, option, read_values, same_option
+from recrawl.insight.choices import OUTLINKS, TARGETS
 from recrawl.plan.options import PlanOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiteOptions:
-    """What a website is."""
+class StatsOptions:
+    """What is analysed."""
 
     roots: str = same_option(PlanOptions, "roots")
+    target: str = option(
+        OUTLINKS,
+        "Whose new links are analysed: outlinks (on a page), or inlinks (on other pages, and leading to it).",
+        metavar="NAME",
+        choices=TARGETS,
+    )
 
     def __post_init__(self) -> None:
         read_values(self)
@@ -45,7 +52,7 @@ def register(app: typer.Typer) -> None:
 
 
 def stats(
-    sites: SiteOptions,
+    options: StatsOptions,
     out: OutOption = None,
     self_contained: SelfContainedOption = False,
     history: HistoryOption = HISTORY,
@@ -79,7 +86,7 @@ def stats(
     from recrawl.world.panel import build
     from recrawl.world.roots import DOMAINS, parse_roots
 
-    roots = parse_roots(sites.roots)
+    roots = parse_roots(options.roots)
     for text in roots.notes():
         note(text)
     with working("working out what was new, and how it is distributed"):
@@ -92,6 +99,7 @@ def stats(
             timeline.at.view("datetime64[us]"),
             seed=seed,
             roots=None if roots == DOMAINS else roots,
+            target=options.target,
         )
         if out:
             from recrawl.report.stats.page import write_stats_page

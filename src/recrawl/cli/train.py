@@ -117,7 +117,16 @@ def show_scores(predictor: Predictor) -> None:
     """How right the model was one round earlier, beside the simple baselines."""
     from recrawl.cli.screen import Screen
 
-    header = ("new links", "Spearman", "average-count", "previous-count", "area", "expected", "found", "pages")
+    header = (
+        f"new {predictor.recipe.noun}",
+        "Spearman",
+        "average-count",
+        "previous-count",
+        "area",
+        "expected",
+        "found",
+        "pages",
+    )
     rows = []
     for links, scores in predictor.scores.items():
         if scores:
@@ -144,8 +153,8 @@ def outdone(predictor: Predictor) -> list[str]:
         best = max(simple, key=lambda name: (simple[name] == simple[name], simple[name]))
         if scores and simple[best] > scores["spearman"] + CLEARLY:
             sentences.append(
-                f"one round earlier {best}-count ranked {links} links better ({simple[best]:.3f}, not {scores['spearman']:.3f}); "
-                f"--learner {best}-count would learn just that"
+                f"one round earlier {best}-count ranked {links} {predictor.recipe.noun} better ({simple[best]:.3f}, not "
+                f"{scores['spearman']:.3f}); --learner {best}-count would learn just that"
             )
     return sentences
 

@@ -7,6 +7,8 @@ from recrawl.web.link_kinds import LinkKind as LinkKind
 
 FEATURE_SETS = ("look-back-look-around", "summaries", "everything", "static", "default")  #: see `insight.features.sets`
 MAX_HISTORY = 8  #: past rounds that the papers look back
+OUTLINKS, INLINKS = "outlinks", "inlinks"
+TARGETS = (OUTLINKS, INLINKS)  #: whose new links are meant: those on a page, or those that lead to it on other pages
 IDFS = ("log", "ratio")  #: how rare words are weighted, see `insight.vectors.Lsa`
 NEIGHBOUR_SEARCHES = ("auto", "exact", "approximate")  #: how related pages can be searched for
 TIME_SIMILARITIES = ("correlation", "dtw")  #: by which series of new links can be compared: see `insight.series.alike`

@@ -18,7 +18,7 @@ from recrawl.core.words import count
 from recrawl.history import History
 from recrawl.models.learners import named
 from recrawl.models.pages import ended_rounds
-from recrawl.models.predictor import Predictor, Step, ignore, since_round
+from recrawl.models.predictor import Predictor, Step, for_target, ignore, since_round
 from recrawl.world.panel import Panel
 
 ERRORS = 2.0  #: standard errors that a loss must exceed
@@ -91,7 +91,7 @@ class Ageing:
 def check_age(predictor: Predictor, history: History, on_note: Step = ignore) -> Ageing:
     """How a model did in the rounds since it was trained, each predicted from what was known before it."""
     recipe, links = predictor.recipe, predictor.main_kind
-    panel = ended_rounds(history, recipe.every, recipe.rounds + CHECKED, on_note)
+    panel = for_target(ended_rounds(history, recipe.every, recipe.rounds + CHECKED, on_note), recipe)
     n_rounds = rounds_since(panel, predictor.window[1])
     ageing = partial(Ageing, n_rounds, predictor.advantage, is_baseline=named(recipe.learner).baseline)
     n_checked = min(n_rounds, CHECKED, panel.shape[1] - 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from recrawl.core.arrays import Floats32
 from recrawl.errors import NotEnoughData
-from recrawl.insight.choices import LINKS, MAX_HISTORY, LinkKind
+from recrawl.insight.choices import LINKS, MAX_HISTORY, OUTLINKS, LinkKind
 from recrawl.insight.features import FeatureInputs, Features
 from recrawl.insight.features.sets import n_anchors
 from recrawl.insight.targets import NewLinkCount
@@ -38,6 +38,12 @@ class Recipe:
     related_by: str = "content"  # what makes pages related, one of `choices.RELATED_BY`
     trusted: tuple[str, ...] = ()  # where TrustRank starts; by default at the home pages
     with_content: bool = False  # leave out pages without content
+    target: str = OUTLINKS  # whose new links are learnt, one of `choices.TARGETS`
+
+    @property
+    def noun(self) -> str:
+        """What the new links are called."""
+        return "links" if self.target == OUTLINKS else self.target
 
 
 @dataclass(frozen=True)

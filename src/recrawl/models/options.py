@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recrawl.core.options import check_values, option, read_values
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption, RecrawlError
-from recrawl.insight.choices import FEATURE_SETS, LINKS, MAX_HISTORY, NEIGHBOUR_SEARCHES, RELATED_BY
+from recrawl.insight.choices import FEATURE_SETS, LINKS, MAX_HISTORY, NEIGHBOUR_SEARCHES, OUTLINKS, RELATED_BY, TARGETS
 from recrawl.world.every import parse_rounds
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ class TrainOptions:
     rounds: int = option(60, "Number of rounds to learn from, the last ones.", minimum=2)
     links: tuple[str, ...] = option(
         LINKS, "Links to predict: internal, external, all, or several separated by commas.", metavar="KIND"
+    )
+    target: str = option(
+        OUTLINKS,
+        "Whose new links are learnt: outlinks (on a page), or inlinks (on other pages, and leading to it).",
+        metavar="NAME",
+        choices=TARGETS,
     )
     features: str = option(
         "default",
@@ -107,4 +113,5 @@ class TrainOptions:
             related_by=self.related_by,
             trusted=self.trusted,
             with_content=self.with_content,
+            target=self.target,
         )

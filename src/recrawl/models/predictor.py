@@ -15,9 +15,10 @@ from recrawl.core.arrays import Floats32, Ints, Ints8
 from recrawl.core.words import count
 from recrawl.errors import NotEnoughData, RecrawlError
 from recrawl.history import History
-from recrawl.insight.choices import LinkKind
+from recrawl.insight.choices import INLINKS, LinkKind
 from recrawl.insight.features import FeatureInputs, Features, known_before, preset
 from recrawl.insight.features.from_hints import proven_hints
+from recrawl.insight.inlinks import with_new_inlinks
 from recrawl.insight.targets import NewLinkCount, new_links
 from recrawl.models.around import Surroundings, needed
 from recrawl.models.backtest import advantages, backtest
@@ -110,7 +111,8 @@ def train(
 
     `on_step` is called with what is being done, `on_note` with what the user should know.
     """
-    panel = ended_rounds(history, recipe.every, recipe.rounds, on_note, recipe.with_content)
+    seen = ended_rounds(history, recipe.every, recipe.rounds, on_note, recipe.with_content)
+    panel = for_target(seen, recipe)
     hints = () if named(recipe.learner).baseline else proven_hints(history, panel)
     columns = {links: _columns(recipe, links) + hints for links in recipe.links}
     last = panel.shape[1]
@@ -125,12 +127,12 @@ def train(
     if last > 2:
         earlier = _known(history, panel, last - 1, columns, recipe=recipe, on_step=on_step)
         on_step("scores one round earlier")
-        gone = gone_pages(history.timeline, panel.page, panel.rounds, last - 2)
+        gone = _gone(history, panel, recipe, last - 2)
         scores = backtest(earlier, columns, recipe, gone)
     advantage = _held_out(history, panel, columns, recipe, on_step)
     trained = {}
     for links, features in columns.items():
-        on_step(f"learning the number of new {links} links")
+        on_step(f"learning the number of new {links} {recipe.noun}")
         trained[links] = fit_model(known, links, features, recipe, range(1, last))
     return Predictor(
         recipe=recipe,
@@ -143,6 +145,18 @@ def train(
         neighbours=("none", 1.0) if known.related is None else (known.related.method, known.related.recall),
         advantage=advantage,
     )
+
+
+def for_target(panel: Panel, recipe: Recipe) -> Panel:
+    """The panel with the new links that the recipe is about: those on the pages, or those that lead to them."""
+    return with_new_inlinks(panel) if recipe.target == INLINKS else panel
+
+
+def _gone(history: History, panel: Panel, recipe: Recipe, until: int | None = None) -> GonePages:
+    """Which pages are gone; links may lead to a page whether it is gone or not."""
+    if recipe.target == INLINKS:
+        return GonePages(np.full(panel.shape[0], np.datetime64("NaT", "us")), 1.0)
+    return gone_pages(history.timeline, panel.page, panel.rounds, until)
 
 
 def main_kind(recipe: Recipe) -> LinkKind:
@@ -182,7 +196,7 @@ def since_round(
     model = trained or fit_model(known, links, columns, recipe, range(1, first))
 
     def gone_before(of_round: int) -> GonePages:
-        return gone_pages(history.timeline, panel.page, panel.rounds, of_round - 1)
+        return _gone(history, panel, recipe, of_round - 1)
 
     rounds = range(first, panel.shape[1])
     return advantages(model, known, links, rounds, recipe=recipe, gone_before=gone_before)
@@ -241,14 +255,14 @@ def predict(
     """What the next round will show, for every page that was ever fetched, and for `more_urls` never fetched."""
     recipe = predictor.recipe
     seen = ended_rounds(history, recipe.every, recipe.rounds, on_note, recipe.with_content)
-    panel = with_pages(seen, *ever_fetched(history, more_urls))
+    panel = for_target(with_pages(seen, *ever_fetched(history, more_urls)), recipe)
     columns = {links: model.columns for links, model in predictor.trained.items()}
     now = panel.shape[1]
     known = _known(history, panel, now, columns, recipe=recipe, on_step=on_step)
-    gone = gone_pages(history.timeline, panel.page, panel.rounds)
+    gone = _gone(history, panel, recipe)
     of_models: dict[LinkKind, tuple[Estimates, Surroundings, Floats32]] = {}
     for links, trained in predictor.trained.items():
-        on_step(f"predicting new {links} links")
+        on_step(f"predicting new {links} {recipe.noun}")
         of_models[links] = estimate_pages(trained, known, links, now, recipe=recipe, gone=gone)
     estimates = reconciled({links: result[0] for links, result in of_models.items()})
     return {

@@ -5,6 +5,7 @@ For a page with a past: what the prediction would be if one thing about the page
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from recrawl.core.arrays import Ints
 from recrawl.core.words import count, number
+from recrawl.insight.choices import INLINKS
 from recrawl.insight.features import Feature
 from recrawl.models.learners import named
 from recrawl.models.predictor import Prediction, Predictor
@@ -154,7 +156,14 @@ def reasons(predictor: Predictor, prediction: Prediction, pages: Ints, n: int = 
             of_page = [Reason(reason.words, reason.effect * float(chance[page])) for reason in of_page]
             of_page = [_gone(prediction, int(page)), *of_page]
         all_reasons.append(of_page[:n])
+    if predictor.recipe.target == INLINKS:
+        return [[_about_inlinks(reason) for reason in of_page] for of_page in all_reasons]
     return all_reasons
+
+
+def _about_inlinks(reason: Reason) -> Reason:
+    """The same reason, of new inlinks; the links on the page itself are called as before."""
+    return Reason(re.sub(r"\bnew (internal |external |)link", r"new \1inlink", reason.words), reason.effect)
 
 
 def _of_model(predictor: Predictor, prediction: Prediction, pages: Ints) -> list[list[Reason]]:

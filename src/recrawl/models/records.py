@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.insight.choices import OUTLINKS
 from recrawl.models.around import BASES
 from recrawl.models.predictor import Prediction, Predictor
 from recrawl.models.reasons import reasons
@@ -29,6 +30,8 @@ def records(
                 row[f"expected_new_{name}"] = round(float(prediction.expected[page]), 4)
                 row[f"probability_{name}"] = round(float(prediction.probability[page]), 4)
                 row[f"interval_{name}"] = [int(prediction.low[page]), int(prediction.high[page])]
+            if predictor.recipe.target != OUTLINKS:
+                row["target"] = predictor.recipe.target
             row["basis"] = BASES[first.basis[page]]
             row["reasons"] = [str(reason) for reason in why[i]]
             yield row

@@ -50,7 +50,7 @@ class Predictions:
     def __repr__(self) -> str:
         kind = "" if self.by == "all" else f"{self.by} "
         total = number(float(self.by_kind[self.by].expected.sum()))
-        return f"Predictions({count(len(self), 'page')}, {total} new {kind}links expected)"
+        return f"Predictions({count(len(self), 'page')}, {total} new {kind}{self.predictor.recipe.noun} expected)"
 
     def records(self, top: int | None = None) -> Iterator[dict[str, Any]]:
         """One record per page, as ``recrawl predict --out`` writes them, with reasons in words; `top`: only the first ones."""
@@ -125,9 +125,7 @@ class Model:
         recipe, (first, last) = self.predictor.recipe, self.predictor.window
         pages, rounds = count(self.predictor.n_pages, "page"), count(self.predictor.n_rounds, "round")
         kinds = ", ".join(recipe.links)
-        return (
-            f"Model({recipe.learner} for {kinds} links, trained on {pages} and {rounds}, {first[:10]} to {last[:10]})"
-        )
+        return f"Model({recipe.learner} for {kinds} {recipe.noun}, trained on {pages} and {rounds}, {first[:10]} to {last[:10]})"
 
 
 def train(history: History | str | Path, *, on_step: Step = ignore, on_note: Step = ignore, **options: Any) -> Model:

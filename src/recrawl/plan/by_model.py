@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.times import NEVER, US_PER_HOUR
-from recrawl.errors import NotEnoughData
+from recrawl.errors import BadOption, NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.history.importance import importance_of
+from recrawl.insight.choices import OUTLINKS
 from recrawl.insight.hints.of_pages import hints_of
 from recrawl.insight.targets import new_links
 from recrawl.models.predictor import Prediction, Predictor, predict
@@ -62,6 +63,11 @@ def situation_by_model(
     """All pages as a stored model sees them."""
     on_step("the model's predictions")
     predictor, key = load(model), _key(history, model)  # before anything is read: what comes later makes it old
+    if predictor.recipe.target != OUTLINKS:
+        raise BadOption(
+            f"model {model} predicts {predictor.recipe.target}, which a visit to the page does not find: plan by a model of "
+            f"{OUTLINKS}, or see which pages will be linked to with recrawl predict"
+        )
     rows = _kept(history, key)
     if rows is None:
         on_note("predicting first: no predictions of this model with these visits are kept yet")

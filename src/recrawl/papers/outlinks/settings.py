@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from recrawl.insight.choices import TARGETS as TARGETS
 from recrawl.insight.choices import LinkKind
 from recrawl.insight.features import MAX_HISTORY
 
 PARTS = ("features", "history", "importance", "correlation", "maps", "rankings", "counts", "drift")
 SPLITS = ("pages", "time")
-TARGETS = ("outlinks", "inlinks")
 
 
 @dataclass(frozen=True)

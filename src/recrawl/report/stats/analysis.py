@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from recrawl.core.arrays import Ints, Times
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
+from recrawl.insight.choices import INLINKS, OUTLINKS
+from recrawl.insight.inlinks import with_new_inlinks
 from recrawl.report.stats import newlinks
 from recrawl.report.stats.findings import findings
 from recrawl.report.stats.gaps import CapturedPage, Gaps, capture_gaps, captured_pages
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from recrawl.report.stats.tails import TailFits
 
 HALF = 0.5
-OPTIONAL = ("websites",)  #: parts that are there only where they are asked for
+#: Parts that are there only where they are asked for, and their value where they are not.
+OPTIONAL = {"websites": None, "target": OUTLINKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class LinkStatistics:
     captured_pages: tuple[CapturedPage, ...]
     notes: dict[str, str]  # name of the empty part → reason
     findings: tuple[str, ...] = ()
+    target: str = OUTLINKS  # whose new links: those on a page, or those that lead to it on other pages
     websites: Websites | None = None  # None: no roots of websites were given
 
     def round_end(self, number: int) -> str:
@@ -84,7 +88,7 @@ class LinkStatistics:
     def as_dict(self) -> dict[str, Any]:
         """Plain lists, texts and numbers for JSON."""
         plain: dict[str, Any] = _plain(asdict(self))
-        return {part: value for part, value in plain.items() if value is not None or part not in OPTIONAL}
+        return {part: value for part, value in plain.items() if value != OPTIONAL.get(part, ())}
 
 
 def analyse(
@@ -94,15 +98,18 @@ def analyse(
     *,
     seed: int = 0,
     roots: Roots | None = None,
+    target: str = OUTLINKS,
     fit_round: int | None = None,
     internal_groups: tuple[int, ...] = newlinks.INTERNAL_GROUPS,
     external_groups: tuple[int, ...] = newlinks.EXTERNAL_GROUPS,
 ) -> LinkStatistics:
     """All parts of the analysis; `page` and `at` are all visits, sorted by (page, at).
 
-    `roots`: also look at websites as a whole, by where they begin. The laws are fitted to `fit_round`, a column of the panel, by
-    default the last one with known new links. The seed picks the pages of the capture sample; nothing else is left to chance.
+    `roots`: also look at websites as a whole, by where they begin. `target`: "inlinks" counts the links that other pages newly
+    show to a page, instead of those that it shows itself. The laws are fitted to `fit_round`, a column of the panel, by default the
+    last one with known new links. The seed picks the pages of the capture sample; nothing else is left to chance.
     """
+    panel = with_new_inlinks(panel) if target == INLINKS else panel
     flows = newlinks.group_flows(panel, internal_groups, external_groups)
     statistics = LinkStatistics(
         n_pages=panel.page.size,
@@ -120,6 +127,7 @@ def analyse(
         gaps=capture_gaps(page, at),
         captured_pages=tuple(captured_pages(page, at, seed=seed)),
         notes={},
+        target=target,
         websites=None if roots is None else websites(panel, roots),
     )
     return replace(statistics, notes=_notes(statistics), findings=findings(statistics))

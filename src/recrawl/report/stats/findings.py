@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from recrawl.core.words import count, duration, number, percent
+from recrawl.insight.choices import INLINKS
 from recrawl.report.stats.newlinks import SIDES
 from recrawl.report.words import mean
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 def findings(statistics: LinkStatistics) -> tuple[str, ...]:
     """Up to seven sentences on what the history shows; fewer where it shows less."""
     parts = (_without_new_links, _amounts, _stability, _laws, _gaps, _websites)
-    return tuple(sentence for part in parts for sentence in part(statistics))
+    sentences = (sentence for part in parts for sentence in part(statistics))
+    if statistics.target == INLINKS:
+        return tuple(re.sub(r"\blink(s?)\b", r"inlink\1", sentence) for sentence in sentences)
+    return tuple(sentences)
 
 
 def _without_new_links(statistics: LinkStatistics) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recrawl.core.words import count, percent
+from recrawl.insight.choices import INLINKS
 from recrawl.report.page import Section, write_page
 from recrawl.report.parts import ReportPart, page_sections, terminal_tables
 from recrawl.report.stats import figures, tables
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 def write_stats_page(
     path: str | os.PathLike[str],
     statistics: LinkStatistics,
-    title: str = "How new links arrive",
+    title: str | None = None,
     *,
     self_contained: bool = False,
 ) -> Path:
     """Write the whole analysis as an HTML page."""
+    title = title or f"How new {'inlinks' if statistics.target == INLINKS else 'links'} arrive"
     intro = [*statistics.findings, f"{scope(statistics)}."]
     return write_page(path, title, intro, sections(statistics), self_contained=self_contained)
 
@@ -34,6 +36,8 @@ def write_stats_page(
 def scope(statistics: LinkStatistics) -> str:
     """What was analysed."""
     shown = f"{count(statistics.n_pages, 'page')} in {count(len(statistics.rounds), 'round')}"
+    if statistics.target == INLINKS:
+        shown = f"New links are new inlinks: links to a page that appear on other pages. {shown}"
     if not statistics.rounds:
         return shown
     return f"{shown}, {statistics.round_end(0)} to {statistics.round_end(-1)} UTC"
