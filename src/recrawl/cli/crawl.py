@@ -67,7 +67,7 @@ def crawl(
                 print_json({"cycle": cycle + 1} | crawl_summary(stats))
             else:
                 given = "--seeds" if frontier and not cycle else "--plan" if plan else None
-                _summary(cycle + 1, stats, cycles, given, is_focused=options.relevance is not None)
+                _summary(cycle + 1, stats, cycles, given, is_focused=options.relevance is not None and plan is None)
 
         result = run(
             settings,

@@ -125,7 +125,7 @@ def _print(totals: Summary, n_bytes: int) -> None:
         hosts.add_row(Text(name), f"{count:,}")
     out.print(hosts)
     if totals.pages_with_importance:
-        out.print(f"{totals.pages_with_importance:,} pages have an importance; all others count as 1")
+        out.print(f"pages with an importance: {totals.pages_with_importance:,}; all others count as 1")
     if totals.traps:
         out.print(f"{totals.traps:,} known URLs look like crawler traps")
 

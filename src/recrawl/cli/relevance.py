@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, SeedOption, console, open_history, print_json
+from recrawl.cli.common import (
+    HISTORY,
+    AsOfOption,
+    HistoryOption,
+    JsonOption,
+    SeedOption,
+    console,
+    open_history,
+    print_json,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +41,7 @@ def relevance(
         str, typer.Option("--out", "-o", metavar="FILE", help="Classifier file to write.")
     ] = "relevance.json",
     history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -46,7 +56,7 @@ def relevance(
     if recorded:
         from recrawl.models.link_relevance import recorded_examples
 
-        examples += recorded_examples(open_history(history))
+        examples += recorded_examples(open_history(history, as_of))
     texts, truth = [text for text, _ in examples], [label for _, label in examples]
     model = train(texts, truth, seed)
     model.save(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ from recrawl.cli.common import (
     progress,
 )
 from recrawl.cli.option_groups import with_options
+from recrawl.plan.options import PlanOptions
 from recrawl.report.replays.options import TuneOptions
 
 if TYPE_CHECKING:
@@ -83,10 +85,20 @@ def _show(tuning: Tuning, options: TuneOptions, dry_run: bool) -> None:
             screen.line(_margin(margin, margin.difference, tuning.goal))
     if best is not tuning.runs[0]:
         screen.line(f"{label(tuning.runs[0])} is not better than it by more than chance, so the default stays")
-    goal = "" if tuning.goal == "links" else f" --goal {tuning.goal}"
-    same = "" if focus is None else f" --relevance {focus.source}:{focus.above:g}"
-    end = "not kept (--dry-run)" if dry_run else f"recrawl plan{goal} --every {options.every}{same} will use it"
+    end = "not kept (--dry-run)" if dry_run else f"{_command(options)} will use it"
     screen.line(f"recommended: {label(best)}; {end}")
+
+
+def _command(options: TuneOptions) -> str:
+    """The plan that a recommendation is for."""
+    words = ["recrawl plan"] + ([f"--goal {options.goal}"] if options.goal != "links" else [])
+    words.append(f"--every {options.every}")
+    for name in ("change", "roots"):
+        value = getattr(options, name)
+        words += [f"--{name} {shlex.quote(value)}"] if value != getattr(PlanOptions(), name) else []
+    if options.focus is not None:
+        words.append(f"--relevance {shlex.quote(options.focus.source)}:{options.focus.above!r}")
+    return " ".join(words)
 
 
 def _margin(margin: Comparison, difference: float, goal: str) -> str:

@@ -69,6 +69,24 @@ def new_keys(n):  # type: ignore[no-untyped-def]
     return np.full(room_for(n), EMPTY, np.int64)
 
 
+@njit(cache=True, nogil=True)
+def numbers_of(values):  # type: ignore[no-untyped-def]
+    """A small number for each value, equal ones for equal values, in the order in which they are first seen.
+
+    >>> numbers_of(np.array([7, 5, 7, 9])).tolist()
+    [0, 1, 0, 2]
+    """
+    index, number, n = np.full(room_for(len(values)), -1, np.int64), np.empty(len(values), np.int64), 0
+    for i in range(len(values)):
+        at = slot(values, values[i], index)
+        if index[at] < 0:
+            index[at], number[i] = i, n
+            n += 1
+        else:
+            number[i] = number[index[at]]
+    return number
+
+
 def new_index(n: int) -> Ints | Ints32:
     """An index without positions, with room for those of `n` keys."""
     return np.full(room_for(n), EMPTY, np.int32 if n < 2**31 else np.int64)

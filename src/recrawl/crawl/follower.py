@@ -102,8 +102,10 @@ class Follower:
 
     def resume(self, done: Iterable[str], left: Iterable[str]) -> None:
         """Continue an interrupted crawl: it had taken these links, and had fetched some of them."""
-        self._left = list(left)
-        for url in (*done, *self._left):
+        taken = list(left)
+        excluded = matching(pa.array(taken, pa.string()), self.limits.exclude).tolist()
+        self._left = [url for url, is_excluded in zip(taken, excluded, strict=True) if not is_excluded]
+        for url in (*done, *taken):
             self._found.pop(url, None)
             self._taken.add(url)
             self._per_host[host(url)] += 1

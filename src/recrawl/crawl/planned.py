@@ -169,7 +169,8 @@ def _left_over(history: History, follow: str) -> Planned | None:
     timeline = history.slim_timeline
     page = rows["page"].to_numpy()
     left = np.flatnonzero(~np.isin(page, timeline.page[timeline.at >= made_at]))
-    if not len(left) and not follow == noted.get("follow") == NEW:
+    follows_new = follow == NEW and noted.get("follow") == NEW
+    if not len(left) and not follows_new:
         return None
     urls = history.urls_of(page[left]).to_pylist()
     planned_rows = [

@@ -31,6 +31,7 @@ from recrawl.models.page_words import newest, oldest, words_of_texts
 from recrawl.models.relevance import Relevance
 
 RELEVANT = 0.5  #: above which a link counts, where nothing else is asked for
+_EXAMPLE = "write recorded:0.8, or the file of a classifier, as in topic.json:0.8"
 RECORDED = "recorded"  #: in the place of a classifier: only what is recorded counts
 AT_ONCE = 100_000  #: URLs that are looked up and judged together
 
@@ -55,6 +56,8 @@ class Focus:
         if relevance is None and above is None:
             return None
         source, threshold = _parsed(relevance or RECORDED)
+        if threshold is not None and above is not None and threshold != above:
+            raise BadOption(f"relevance {relevance} has the threshold {threshold:g}, and relevant-above says {above:g}")
         default = RELEVANT if above is None else above
         model = None if source == RECORDED else Relevance.load(source)
         return cls(above=default if threshold is None else threshold, model=model, source=source)
@@ -91,14 +94,18 @@ def shown_links(timeline: Timeline, until: int | None = None) -> Ints:
 def _parsed(text: str) -> tuple[str, float | None]:
     """A file, or `RECORDED`, and the threshold after it."""
     source, _, number = text.rpartition(":")
+    if text == RECORDED or Path(text).is_file():
+        return text, None
     try:
         above = float(number)
     except ValueError:
+        if RECORDED in (text.lower(), source.lower()):
+            raise BadOption(f"relevance {text!r} is not understood; {_EXAMPLE}") from None
         return text, None
-    if not source or Path(text).is_file():
-        return text, None
+    if not source:
+        raise BadOption(f"relevance {text!r} is a threshold without a classifier; {_EXAMPLE}")
     if not 0 <= above <= 1:
-        raise BadOption(f"the threshold {number} of {text!r} is not between 0 and 1")
+        raise BadOption(f"the threshold {number} of {text!r} is not between 0 and 1; {_EXAMPLE}")
     return source, above
 
 
@@ -221,7 +228,8 @@ class LinkJudgements:
 def _verdicts(focus: Focus, history: History, evidence: RelevanceEvidence, link: Ints, basis: Ints) -> Ints8:
     """Whether links count; -1: not judged."""
     recorded = evidence.recorded(link)
-    verdict = np.where(np.isnan(recorded), -1, recorded > focus.above).astype(np.int8)
+    is_above = recorded > float(np.float32(focus.above))  # a relevance is kept with as many digits
+    verdict = np.where(np.isnan(recorded), -1, is_above).astype(np.int8)
     if focus.model is None:
         return verdict
     is_open = np.isnan(recorded)
@@ -256,4 +264,6 @@ def recorded_examples(history: History, above: float = RELEVANT) -> list[tuple[s
     """The URL of every page that was judged, and whether it is relevant: what a classifier of unvisited links can learn from."""
     page, relevance = newest(history.visits_with("relevance"), "relevance")
     urls = history.urls_of(page).to_pylist()
-    return [(url, bool(value > above)) for url, value in zip(urls, relevance, strict=True) if url is not None]
+    return [
+        (url, bool(value > np.float32(above))) for url, value in zip(urls, relevance, strict=True) if url is not None
+    ]

@@ -82,7 +82,8 @@ def _is_for(tuned: dict[str, Any], goal: str, every: str, roots: str, change: st
     usual = ("auto", "crawl")
     is_every = tuned.get("every") == every or (every in usual and tuned.get("every") in usual)
     is_sites = tuned.get("roots", "domain") in ("domain", same_anywhere(roots))
-    return is_every and is_sites and (goal == "links" or tuned.get("change", ANY) == change)
+    is_goal = tuned.get("goal", "links") == goal and (goal == "links" or tuned.get("change", ANY) == change)
+    return is_every and is_sites and is_goal
 
 
 def _n_batches(history: History, every: str) -> int:
@@ -118,7 +119,8 @@ def _is_of_the_future(tuned: dict[str, Any], history: History) -> bool:
 
 def _file(goal: str, focus: Focus | None) -> str:
     """The name under which a recommendation is kept: one for each goal, and one for each way to tell relevant links."""
-    return FILES[goal] if focus is None else f"tuned-{xxhash.xxh64_hexdigest(focus.name.encode())}.json"
+    about = "" if focus is None else f"-{xxhash.xxh64_hexdigest(focus.name.encode())}"
+    return FILES[goal].replace(".json", f"{about}.json")
 
 
 def recommendation(history: History, goal: str = "links", focus: Focus | None = None) -> dict[str, Any] | None:

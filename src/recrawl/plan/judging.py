@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from recrawl.core.arrays import Ints
 from recrawl.history import History, Timeline
 from recrawl.models.link_relevance import Focus, LinkJudgements, RelevanceEvidence, shown_links
 
@@ -20,7 +17,6 @@ class LinkJudge:
     history: History
     focus: Focus
     on_note: Callable[[str], None]
-    _before: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # links that were judged for what is carried
 
     @cached_property
     def evidence(self) -> RelevanceEvidence:
@@ -31,12 +27,6 @@ class LinkJudge:
         """Whether links that were learnt from are still judged the same."""
         return judged is not None and judged.still_hold(self.focus, self.history, self.evidence)
 
-    def begin(self, judged: LinkJudgements | None) -> LinkJudgements:
-        """The judgements that are carried, to be added to; none yet, where nothing was learnt before."""
-        judged = judged or LinkJudgements()
-        self._before = judged.link
-        return judged
-
     def focused(self, judged: LinkJudgements, timeline: Timeline) -> Timeline:
         """The visits with only the links that count; judgements of new links are added."""
         judged.add(self.focus, self.history, self.evidence, shown_links(timeline))
@@ -46,7 +36,3 @@ class LinkJudge:
         """Say what was judged; raises an error where nothing could be."""
         judged.check_judged(self.focus)
         judged.tell(self.focus, self.on_note)
-
-    def up_to(self, judged: LinkJudgements, timeline: Timeline, until: int) -> LinkJudgements:
-        """The judgements without those of links that no visit had shown by then: they are not part of what is carried."""
-        return judged.only(np.union1d(self._before, shown_links(timeline, until)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.models.link_relevance import Focus
 from recrawl.models.relevance import Relevance
@@ -22,12 +23,18 @@ def keep_focus(history: History, focus: Focus | None) -> str | None:
 
 
 def kept_focus(history: History, text: str | None) -> Focus | None:
-    """The focus of a plan; without a classifier where it is not there any more: then what is recorded counts."""
+    """The focus of a plan; raises `NotEnoughData` where its classifier is not there any more."""
     if text is None:
         return None
-    values = orjson.loads(text)
-    data = None if values["model"] is None else history.beside.read_bytes(_file(values["model"]))
-    model = None if data is None else Relevance.from_bytes(data, values["source"])
+    values, model = orjson.loads(text), None
+    if values["model"] is not None:
+        data = history.beside.read_bytes(_file(values["model"]))
+        if data is None:
+            raise NotEnoughData(
+                f"{_file(values['model'])}, the classifier that a plan counted links by ({values['source']}), is gone from "
+                f"{history.folder}; give it with --relevance FILE"
+            )
+        model = Relevance.from_bytes(data, values["source"])
     return Focus(above=values["above"], model=model, source=values["source"])
 
 

@@ -190,15 +190,12 @@ class Learning:
             pace, cuts = self._pace(learnt, fresh, until), fresh.segment_ends(ends, until)
         fresh.forget_times()
         if len(complete):
-            carried = learnt.judged
-            if self._judge is not None and carried is not None and fresh.whole is not None:
-                carried = self._judge.up_to(carried, fresh.whole, until)
             for end in cuts:
                 self._go_on(learnt, fresh, end, is_last=end == moments[-1])
             learnt.pace, learnt.plans = pace, own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
-                self._begin_keeping(replace(learnt, judged=carried))
+                self._begin_keeping(learnt)
         if len(moments) > len(complete):
             self.finish_keeping()
             self._go_on(learnt, fresh, int(moments[-1]), is_last=True)
@@ -311,7 +308,7 @@ class Learning:
         only: Callable[[Timeline], Timeline] = all_of
         if self._judge is not None:
             self.on_step("judging links")
-            learnt.judged = self._judge.begin(learnt.judged)
+            learnt.judged = learnt.judged or LinkJudgements()
             only = partial(self._judge.focused, learnt.judged)
         fresh = NewVisits.after(
             self.history,

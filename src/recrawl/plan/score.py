@@ -142,7 +142,9 @@ class Scores(Sequence[Score]):
 
     def to_arrow(self) -> pa.Table:
         """One row per plan."""
-        return pa.Table.from_pylist([score.record() for score in self])
+        records = [score.record() for score in self]
+        names = list(dict.fromkeys(name for record in records for name in record))  # some only where a plan has a focus
+        return pa.Table.from_pylist([{name: record.get(name) for name in names} for record in records])
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per plan; needs pandas."""
@@ -205,8 +207,9 @@ def _score(rows: pa.Table, until: int, answers: _Answers, round_robin: _RoundRob
     made_at = rows["made_at"][0].as_py()
     page = rows["page"].to_numpy()
     links = rows["links"][0].as_py() or "all"
-    own = kept_focus(answers.history, rows["focus"][0].as_py())
-    focus = None if own is None else asked or own
+    by_focus = rows["focus"][0].as_py()
+    own = asked if asked is not None and by_focus is not None else kept_focus(answers.history, by_focus)
+    focus = own
     new_links, failed = answers.new_links(page, microseconds(made_at), until, links, focus)
     likely_changed = rows["changed"].to_numpy(zero_copy_only=False)
     change = rows["change"][0].as_py() or ANY

@@ -141,7 +141,7 @@ class Tuning:
             "budget": self.best.budget,
             "cycles": len(self.best.rows),
             "coverage": {label(run): summarise(run).judged_by() for run in self.runs},
-            "freshness": {label(run): summarise(run).freshness for run in self.runs},
+            "freshness": {label(run): summarise(run).judged_by("content") for run in self.runs},
             "against_next": self.against_next.as_dict() if self.against_next else None,
             "against_round_robin": self.against_round_robin.as_dict() if self.against_round_robin else None,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

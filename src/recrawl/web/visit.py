@@ -15,6 +15,7 @@ from typing import Any
 from recrawl.errors import BadRecord
 
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)  # there was no web before
+MAX_WEIGHT = 1e12  #: of one page against another; sums of many more would lose digits
 CLOCK_SKEW = timedelta(days=1)  # how far ahead of ours another machine's clock may be
 
 
@@ -205,6 +206,8 @@ def checked_weight(name: str, value: Any) -> float:
         number = math.nan
     if not 0 <= number < math.inf:
         raise BadRecord(f"{name} is not a number from 0 up", repr(value)[:80])
+    if number > MAX_WEIGHT:
+        raise BadRecord(f"{name} is above {MAX_WEIGHT:g}", repr(value)[:80])
     return number + 0.0  # -0 is 0
 
 

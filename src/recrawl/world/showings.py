@@ -33,9 +33,9 @@ class Showings:
     baseline: Flags
     links: Ints  # the set of links shown; -1: not known
     n_new_since: Ints32  # links that the visit before did not show; -1: nothing to compare with
-    updated: Ints8  # 1: a link never before seen on the page; 0: none; -1: nothing to compare with, or nobody asks
+    updated: Ints8  # 1: a link never before seen on the page; 0: none; -1: nothing to compare with, or not asked for
     changed: Ints8  # 1 or 0; -1: nothing to compare with
-    words: Ints | None  # digests of what pages said; 0: not known. None: nobody asks
+    words: Ints | None  # digests of what pages said; 0: not known. None: not asked for
     sets: LinkSets
 
     @classmethod

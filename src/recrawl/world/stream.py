@@ -86,10 +86,11 @@ class Stream:
 
     def _take_over(self, segment: Segment) -> None:
         """Number the pages and links that the segment adds."""
-        self.page = np.concatenate([self.page, segment.new_page])
-        self.url = pa.concat_arrays([self.url, segment.new_url])
-        self.link = np.concatenate([self.link, segment.new_link])
+        if len(segment.new_link):
+            self.link = np.concatenate([self.link, segment.new_link])
         if len(segment.new_page):
+            self.page = np.concatenate([self.page, segment.new_page])
+            self.url = pa.concat_arrays([self.url, segment.new_url])
             segment.sites = sites_of(self.url, segment.roots)
             segment.groups = folders_and_namesakes(self.url)
 
@@ -273,7 +274,7 @@ def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tup
 
 def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, Ints]:
     """The lists with the numbers that links have in a stream; and the ids of links that are new to it."""
-    if not len(known):
+    if not len(known) or not len(link):
         return lists, link
     number = np.full(len(link), -1, np.int32)
 

@@ -20,8 +20,8 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     learnt: list[float] = []
     best_weight = prior_module._best_weight
 
-    def spy(factor: Any, mean: Any, dispersion: float, fit: Any) -> float:
-        weight = best_weight(factor, mean, dispersion, fit)
+    def spy(factor: Any, mean: Any, fitted: Any, dispersion: float, fit: Any) -> float:
+        weight = best_weight(factor, mean, fitted, dispersion, fit)
         learnt.append(weight / dispersion)
         return weight
 

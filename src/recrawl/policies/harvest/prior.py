@@ -13,6 +13,7 @@ import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.growing import grown
+from recrawl.core.hashtable import numbers_of
 from recrawl.policies.harvest.mixture import Mixture
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ class Prior:
         fitted = np.flatnonzero(exposure > 0)
         fitted = fitted[:: len(fitted) // MAX_FITTED + 1]
 
-        def batches(mean: Floats) -> tuple[Floats, Floats]:
-            return arrivals[fitted] / dispersion, mean[fitted] * exposure[fitted] / dispersion
+        n_batches, hours = arrivals[fitted] / dispersion, exposure[fitted]
 
         def fit(mean: Floats) -> float:
-            return self.mixture.log_likelihood(*batches(mean))
+            """How well the rates of the pages that are fitted explain them."""
+            return self.mixture.log_likelihood(n_batches, mean * hours / dispersion)
 
         def level(power: float) -> Floats:
             base = size**power
@@ -90,19 +91,19 @@ class Prior:
             self.mean = level(self.power)
             self.typical = _typical(self.mean)
             return
-        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)))
+        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)[fitted]))
         mean = level(self.power)
         evidence = _Evidence.none(arrivals, mean * exposure)
         for group in groups if around else ():
             factor = _GroupFactor(group, evidence)
-            weight = _best_weight(factor, mean, dispersion, fit)
+            weight = _best_weight(factor, mean, fitted, dispersion, fit)
             evidence, mean = factor.evidence(weight), mean * factor(weight)
         if around and related is not None:
             of_related = _RelatedFactor(related, evidence)
-            mean = mean * of_related(_best_weight(of_related, mean, dispersion, fit))
+            mean = mean * of_related(_best_weight(of_related, mean, fitted, dispersion, fit))
         self.mean, self.typical = mean, _typical(mean)
         if levels:
-            self.mixture.learn(*batches(mean))
+            self.mixture.learn(n_batches, mean[fitted] * hours / dispersion)
 
 
 def _typical(mean: Floats) -> float:
@@ -110,10 +111,14 @@ def _typical(mean: Floats) -> float:
 
 
 def _best_weight(
-    factor: _GroupFactor | _RelatedFactor, mean: Floats, dispersion: float, fit: Callable[[Floats], float]
+    factor: _GroupFactor | _RelatedFactor,
+    mean: Floats,
+    fitted: Ints,
+    dispersion: float,
+    fit: Callable[[Floats], float],
 ) -> float:
     """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one explains more."""
-    best = max(WEIGHTS[::-1], key=lambda weight: fit(mean * factor(weight * dispersion)))
+    best = max(WEIGHTS[::-1], key=lambda weight: fit(mean[fitted] * factor(weight * dispersion, fitted)))
     return best * dispersion
 
 
@@ -144,15 +149,15 @@ class _GroupFactor:
 
     def __init__(self, group: Ints, evidence: _Evidence) -> None:
         self.before = evidence
-        _, self.within = np.unique(evidence.within * (group.max(initial=0) + 1) + group, return_inverse=True)
+        self.within: Ints = numbers_of(evidence.within * (group.max(initial=0) + 1) + group)
         with_it = evidence.expected * evidence.with_it
         self.all_arrived, self.all_expected = _summed(group, evidence.arrived), _summed(group, with_it)
         same, same_with_it = _summed(self.within, evidence.expected), _summed(self.within, with_it)
         self.arrived = self.all_arrived - evidence.arrived
         self.expected = self.all_expected - same_with_it + (same - evidence.expected) * evidence.without_it
 
-    def __call__(self, weight: float) -> Floats:
-        return _ratio(self.arrived, self.expected, weight)
+    def __call__(self, weight: float, page: Ints | slice = slice(None)) -> Floats:
+        return _ratio(self.arrived[page], self.expected[page], weight)
 
     def evidence(self, weight: float) -> _Evidence:
         """The evidence with this group."""
@@ -175,8 +180,8 @@ class _RelatedFactor:
         self.arrived = (weight * evidence.arrived[near]).sum(axis=1)
         self.expected = (weight * factor * evidence.expected[near]).sum(axis=1)
 
-    def __call__(self, weight: float) -> Floats:
-        return _ratio(self.arrived, self.expected, weight)
+    def __call__(self, weight: float, page: Ints | slice = slice(None)) -> Floats:
+        return _ratio(self.arrived[page], self.expected[page], weight)
 
 
 def _summed(group: Ints, values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from recrawl.core.hashtable import EMPTY, STRIDE, insert, new_keys, slot
 from recrawl.policies.harvest.siblings import most_pairs
 
 _UNSEEN = np.iinfo(np.int32).max
+GROWTH = 9  #: eighths; room that is not used yet is kept and read with all that was learnt
 
 
 class Sightings:
@@ -81,13 +82,13 @@ class Sightings:
     def _reserve_links(self, lists: LinkLists) -> None:
         n_links = int(lists.links.max(initial=-1)) + 1
         if n_links > len(self.first):
-            room = max(n_links, 2 * len(self.first))
+            room = max(n_links, GROWTH * len(self.first) // 8)
             self.first = _longer(self.first, room, _UNSEEN)
             self._newest = _longer(self._newest, room, -1)
 
     def _reserve_entries(self, more: int) -> None:
         if self._n + more > len(self._before):
-            room = max(self._n + more, 2 * len(self._before))
+            room = max(self._n + more, GROWTH * len(self._before) // 8)
             self._before, self._page = _longer(self._before, room), _longer(self._page, room)
 
 

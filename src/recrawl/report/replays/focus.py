@@ -1,6 +1,6 @@
 """Focused replays: relevant links beside all links, as a table and in one figure.
 
-References: Pham, Santos and Freire (2018), Table 2, and Figs. 2 and 3, which are drawn as one here.
+References: Pham, Santos and Freire (2018), Table 2 and Fig. 2; beside it what the same fetches find of all links.
 """
 
 from __future__ import annotations

@@ -225,6 +225,10 @@ class TuneOptions:
             raise BadOption(
                 f"goal content counts changes of pages, whatever their links: leave links {self.links} out, or use goal links"
             )
+        if self.goal == "content" and self.relevance is not None:
+            raise BadOption(
+                f"goal content counts changes of pages: leave relevance {self.relevance} out, or use goal links"
+            )
         if self.goal == "links" and self.change != ANY:
             raise BadOption(f"change {self.change} is what makes a copy outdated: it needs goal content")
         if self.policies is not None:
