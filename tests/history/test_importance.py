@@ -186,7 +186,7 @@ def test_people_see_it(tmp_path: Path) -> None:
     where = ["--history", str(tmp_path)]
     assert "importance 3.5" in run(app, ["show", "https://e.org/a", *where]).output
     assert "importance" not in run(app, ["show", "https://e.org/c", *where]).output
-    assert "2 pages have an importance" in run(app, ["info", *where]).output
+    assert "pages with an importance: 2" in run(app, ["info", *where]).output
     assert json.loads(run(app, ["info", "--json", *where]).output)["pages_with_importance"] == 2
     exported = [json.loads(line) for line in run(app, ["export", "visits", *where]).output.splitlines()]
     assert sorted(row["importance"] for row in exported if row["importance"] is not None) == [1.0, 3.5]

@@ -81,7 +81,7 @@ def test_what_the_authors_program_let_in_lifts_the_scores_and_is_off_by_default(
         return max(row["balanced_accuracy"] for row in found.rows["history"] if row["learner"] == "extra-trees")
 
     assert accuracy() < 0.75
-    assert accuracy(papers_leaks=True) == 1
+    assert accuracy(papers_leaks=True) > 0.85
 
 
 def test_the_leaks_of_the_program_include_those_of_the_paper() -> None:

@@ -257,6 +257,75 @@ def test_bad_input_is_one_sentence_with_a_way_out(tmp_path: Path, model: Path) -
             PlanOptions(**options)
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("recorded:80%", "relevance 'recorded:80%' is not understood; write recorded:0.8, or the file of a classifier"),
+        ("Recorded", "relevance 'Recorded' is not understood"),
+        ("0.8", "is a threshold without a classifier"),
+    ],
+)
+def test_what_is_nearly_right_is_said_with_an_example(text: str, sentence: str) -> None:
+    with pytest.raises(BadOption, match=sentence):
+        PlanOptions(relevance=text)
+
+
+def test_two_thresholds_must_agree() -> None:
+    with pytest.raises(BadOption, match=r"has the threshold 0.8, and relevant-above says 0.2"):
+        Focus.of("recorded:0.8", 0.2)
+
+
+@pytest.mark.parametrize("above", [0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9])
+def test_a_relevance_as_high_as_the_threshold_is_not_above_it(above: float, tmp_path: Path) -> None:
+    link, other = "https://e.org/link", "https://e.org/other"
+    history = history_of(
+        tmp_path / "h",
+        [
+            Visit(url="https://e.org/", at=START, links=[link, other]),
+            Visit(url=link, at=START, links=[], relevance=above),
+            Visit(url=other, at=START, links=[], relevance=above + 0.01),
+        ],
+    )
+    links = np.array([page_id(link), page_id(other)])
+    focus = Focus.of(f"recorded:{above}")
+    assert focus is not None
+    assert focus.judged(history, links).relevant.tolist() == [page_id(other)]
+
+
+def test_a_plan_whose_classifier_is_gone_is_not_scored_by_something_else(tmp_path: Path, model: Path) -> None:
+    history = history_of(tmp_path / "h", judged_by_url(made_visits(9)))
+    options: dict[str, Any] = {"budget": "100%", "policy": "average-count", "keep": True}
+    rc.plan(history, now=START + timedelta(days=5, hours=12), relevance=str(model), **options)
+    (own,) = rc.score(history)
+    (kept,) = (tmp_path / "h").glob("relevance-*.json")
+    kept.unlink()
+    with pytest.raises(NotEnoughData, match=r"is gone from .* give it with --relevance FILE"):
+        rc.score(history)
+    (again,) = rc.score(history, relevance=str(model))
+    assert (again.found, again.found_all) == (own.found, own.found_all)
+
+
+def test_a_table_of_scores_has_the_columns_of_all_plans(tmp_path: Path, model: Path) -> None:
+    history = history_of(tmp_path / "h", judged_by_url(made_visits(9)))
+    options: dict[str, Any] = {"budget": "100%", "policy": "average-count", "keep": True}
+    rc.plan(history, now=START + timedelta(days=5, hours=12), **options)
+    rc.plan(history, now=START + timedelta(days=6, hours=12), relevance=str(model), **options)
+    table = rc.score(history).to_arrow()
+    assert table["relevance"].to_pylist()[0] is None
+    assert table["relevance"].to_pylist()[1] is not None
+    assert table["found_all"].null_count == 1
+
+
+def test_a_recommendation_for_content_leaves_that_for_links_alone(tmp_path: Path, model: Path) -> None:
+    history = history_of(tmp_path / "h", judged_by_url(made_visits(10)))
+    with pytest.raises(BadOption, match="goal content counts changes of pages"):
+        rc.tune(history, budget=2, goal="content", relevance="recorded")
+    rc.tune(history, budget=2, goal="content", policies="round-robin,average-count", keep=True)
+    notes: list[str] = []
+    Planner(history, PlanOptions(), on_note=notes.append).plan()
+    assert not any("as recrawl tune recommended" in note for note in notes)
+
+
 def test_links_that_could_not_be_judged_are_counted_and_do_not_count(tmp_path: Path, model: Path) -> None:
     visits = judged_by_url(made_visits(11))
     notes: list[str] = []

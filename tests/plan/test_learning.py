@@ -7,9 +7,11 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -186,7 +188,18 @@ def test_it_does_not_matter_how_many_visits_are_read_and_followed_at_once(
     assert planned(again, policy, carry=True) == whole
 
 
-def test_older_visits_that_come_while_segments_are_read_are_learnt_from(
+@pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "history-aware", "average-count"])
+@pytest.mark.parametrize("status", [503, 404, 304])
+def test_a_night_that_shows_no_links_is_learnt_from(policy: str, status: int, tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    visits = made_up(13)
+    history.add(visits)
+    planned(history, policy, carry=True)
+    history.add([replace(visits[0], at=NOW - timedelta(hours=30), status=status, links=None, text=None)])
+    assert planned(history, policy, carry=True) == planned(history, policy, relearn=True)
+
+
+def test_older_visits_that_come_while_segments_are_read_are_learnt_from_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recrawl.plan.new_visits.SEGMENT", 7)
@@ -194,6 +207,7 @@ def test_older_visits_that_come_while_segments_are_read_are_learnt_from(
     visits = sorted(made_up(13), key=lambda visit: visit.at)
     history = History.create(tmp_path / "h")
     history.add(visits[20:])
+    without = planned(history, "expected-harvest")
     read, left = NewVisits._timelines, [visits[:20]]
 
     def meanwhile(self: NewVisits, since: int, until: int) -> Iterator[Timeline]:
@@ -202,9 +216,68 @@ def test_older_visits_that_come_while_segments_are_read_are_learnt_from(
         return read(self, since, until)
 
     monkeypatch.setattr(NewVisits, "_timelines", meanwhile)
-    during = planned(history, "expected-harvest")
+    assert planned(history, "expected-harvest", carry=True) == without
     assert not left
-    assert during == planned(history, "expected-harvest")
+    with_them = planned(history, "expected-harvest", carry=True)
+    assert with_them == planned(history, "expected-harvest", relearn=True) != without
+
+
+def test_a_compaction_while_segments_are_read_starts_learning_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recrawl.plan.new_visits.SEGMENT", 7)
+    monkeypatch.setattr("recrawl.plan.new_visits.HELD", 5)
+    history = History.create(tmp_path / "h")
+    history.add(made_up(13))
+    whole = planned(history, "expected-harvest")
+    read, left = NewVisits._timelines, [1]
+
+    def meanwhile(self: NewVisits, since: int, until: int) -> Iterator[Timeline]:
+        if since != NEVER and left:
+            left.pop()
+            History.open(tmp_path / "h").compact()
+        return read(self, since, until)
+
+    monkeypatch.setattr(NewVisits, "_timelines", meanwhile)
+    assert planned(history, "expected-harvest", carry=True) == whole
+    assert not left
+
+
+def test_visits_without_links_are_read_in_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History.create(tmp_path / "h")
+    history.add([replace(visit, links=None, text_digest=str(visit.at.day // 3)) for visit in made_up(13)])
+    options = PlanOptions(budget=3, goal="content")
+    whole = Planner(history, options, NOW).plan().to_arrow()
+    for name, value in (("SEGMENT", 7), ("HELD", 5), ("PART", 11)):
+        monkeypatch.setattr(f"recrawl.plan.new_visits.{name}", value)
+    assert Planner(history, options, NOW).plan().to_arrow() == whole
+
+
+def test_words_that_are_added_to_old_visits_are_learnt_from(tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    visits = [visit for visit in made_up(13) if visit.text]
+    history.add([replace(visit, text=None, text_digest="x") for visit in visits])
+    options = PlanOptions(budget=3, goal="content", change="significant")
+    Planner(history, options, NOW, carry=True).plan()
+    history.add(visits)
+    history.compact()
+    again = Planner(history, options, NOW, carry=True).plan().to_arrow()
+    assert again == Planner(history, replace(options, relearn=True), NOW).plan().to_arrow()
+
+
+def test_a_plan_that_fails_waits_until_its_state_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History.create(tmp_path / "h")
+    history.add(made_up(13))
+    planner = Planner(history, PlanOptions(budget=3), NOW, carry=True)
+
+    def fail(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recrawl.plan.planner.make_plan", fail)
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan()
+    assert not any(thread.name == "recrawl-keeping" for thread in threading.enumerate())
+    assert len(States(history.beside).checkpoints()) == 1
 
 
 def test_only_visits_since_the_last_plan_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ TOY = ReportPart[Any](title="A toy", tables=lambda result: [Table(("n",), [[1]])
 HARVEST = HarvestResult(1, 1, 1, (1,))
 OUTLINKS = OutlinkEvaluation(OutlinkSettings(), 1, 1, "", "")
 EXPERTS = ExpertEvaluation(ExpertSettings(), *(1, 1, "", ""), n_predicted=1, change_rate=0.5, predicted_change_rate=0.5)
-OTHER: Any = SimpleNamespace(budgets=[1], goal="links", is_focused=False)
+OTHER: Any = SimpleNamespace(budgets=[1], goal="links", is_focused=False, websites=None)
 #: Report, a result, and how its sections and its tables on the terminal are made.
 REPORTS: dict[str, tuple[ModuleType, Any, str, str]] = {
     "stats": (stats, OTHER, "sections", "stats_tables"),

@@ -14,7 +14,7 @@ import pytest
 
 from making import AT, http, imported, links, record, urls
 from recrawl.errors import BadRecord
-from recrawl.replay.focus import recorded_relevance
+from recrawl.models.link_relevance import Focus, RelevanceEvidence
 from recrawl.sources import Context, detect
 from recrawl.sources.ache import Ache
 from recrawl.sources.streams import plain
@@ -172,5 +172,5 @@ def test_warc_files_have_no_status_line_but_a_relevance_and_the_requested_url(tm
     assert (report.added, dict(report.skipped)) == (3, {"no HTTP status line": 1})
     assert urls(history) == ["https://e.org/final", "https://e.org/page", "https://e.org/short"]
     ids = history.timeline.pages
-    relevance = dict(zip(ids.tolist(), recorded_relevance(history, ids).tolist(), strict=True))
+    relevance = dict(zip(ids.tolist(), RelevanceEvidence.of(history, Focus()).recorded(ids).tolist(), strict=True))
     assert relevance[page_id("https://e.org/page")] == relevance[page_id("https://e.org/final")] == 0.75

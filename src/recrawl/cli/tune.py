@@ -93,7 +93,7 @@ def _command(options: TuneOptions) -> str:
     """The plan that a recommendation is for."""
     words = ["recrawl plan"] + ([f"--goal {options.goal}"] if options.goal != "links" else [])
     words.append(f"--every {options.every}")
-    for name in ("change", "roots"):
+    for name in ("change", "roots", "links"):
         value = getattr(options, name)
         words += [f"--{name} {shlex.quote(value)}"] if value != getattr(PlanOptions(), name) else []
     if options.focus is not None:

@@ -148,7 +148,7 @@ def _forbidden(history: History, now: datetime) -> Ints:
     page = rows["page"].to_numpy()
     is_forbidden = np.asarray(pc.fill_null(pc.starts_with(rows["note"], FORBIDDEN), False))
     order = np.lexsort((~is_forbidden, rows["at"].cast(pa.int64()).to_numpy(), page))
-    newest = order[np.append(np.diff(page[order]) > 0, True)] if len(page) else order
+    newest = order[np.append(np.diff(page[order]) != 0, True)] if len(page) else order
     found: Ints = page[newest[is_forbidden[newest]]]
     return found
 

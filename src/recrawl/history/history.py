@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from recrawl.web.visit import Visit
 
 #: The columns that say what a visit showed.
 SLIM = ("page", "at", "status", "links", "text", "payload", "baseline")
+ReadLinks = Literal["all", "compared", "none"]
 _CACHED = ("timeline", "slim_timeline", "novelty")
 
 
@@ -153,20 +155,27 @@ class History:
         *,
         pages: tuple[int, int] | None = None,
         with_words: bool = False,
-        all_links: bool = True,
+        read_links: ReadLinks = "all",
+        files: frozenset[str] | None = None,
     ) -> Timeline:
         """The visits after a moment and all earlier ones to the same pages; as `slim_timeline`, but nothing else is read.
 
-        None: all visits. `pages`: only those of pages with ids from the first to the second. Without `all_links` only the links of
-        the later visits are read, and of those that they are compared with.
+        None: all visits. `pages`: only those of pages with ids from the first to the second. `read_links`: all; "compared": only
+        those of the later visits, and of visits that they are compared with; or none. Sets that are not read seem to be empty.
+        `files`: only visits in files of these names; raises `FilesReplaced` where one of them is gone.
         """
         of = None if pages is None else (ds.field("page") >= pages[0]) & (ds.field("page") <= pages[1])
         with suppress(TooSlim):
-            return self._built_after(moment, of, [*SLIM, "terms"] if with_words else list(SLIM), all_links)
-        return self._built_after(moment, of, None, all_links)
+            return self._built_after(moment, of, [*SLIM, "terms"] if with_words else list(SLIM), read_links, files)
+        return self._built_after(moment, of, None, read_links, files)
 
     def _built_after(
-        self, moment: datetime | None, of: ds.Expression | None, columns: list[str] | None, all_links: bool
+        self,
+        moment: datetime | None,
+        of: ds.Expression | None,
+        columns: list[str] | None,
+        read_links: ReadLinks,
+        only: frozenset[str] | None,
     ) -> Timeline:
         def read(table: ds.Dataset) -> pa.Table:
             if moment is None:
@@ -175,15 +184,16 @@ class History:
             of_pages = pc.is_in(ds.field("page"), pc.unique(fresh["page"]))
             return table.to_table(columns, filter=_both(_both(self._when(), of), of_pages))
 
-        rows, files = self.store.read_at_once("visits", read)
+        rows, files = self.store.read_at_once("visits", read, only)
         rows = ordered(rows)
         since = NEVER if moment is None else microseconds(moment)
 
         def with_sets(groups: list[RowGroup]) -> Timeline:
             sets, places = LinkSets.located(distinct(rows["links"].drop_null().to_numpy()), groups)
             bare = build(rows, sets, files)
-            used = np.full(len(sets.digest), all_links)
-            used[bare.compared(bare.at > since)] = True
+            used = np.full(len(sets.digest), read_links == "all")
+            if read_links == "compared":
+                used[bare.compared(bare.at > since)] = True
             return replace(bare, sets=sets.with_links_of(used, places))
 
         return self.store.scan("link_sets", with_sets)
@@ -197,6 +207,11 @@ class History:
         """How many visits are stored, about: a few may be there twice, and `until` is not asked."""
         return self.store.scan("visits", lambda groups: sum(group.n_rows for group in groups))
 
+    def n_visits_of(self, pages: Ints) -> int:
+        """How many visits to some pages are stored, about."""
+        of_pages = pc.is_in(ds.field("page"), pa.array(pages))
+        return self.store.read_at_once("visits", lambda table: int(table.count_rows(filter=of_pages)))[0]
+
     def visits(self) -> VisitTable:
         """All visits as a table, for pandas or Arrow: what each showed and what was new."""
         return VisitTable(self)
@@ -206,9 +221,16 @@ class History:
         return self.store.read("visits", columns, self._later(moment))
 
     def visits_with(self, column: str) -> pa.Table:
-        """Page, time and one column of the visits where it is known, as on disk: in no order, and a few of them perhaps twice."""
-        is_known, until = ds.field(column).is_valid(), self._when()
-        return self.store.read("visits", ["page", "at", column], is_known if until is None else is_known & until)
+        """Page, time and one column of the visits where it is known, in no order."""
+        rows = self.store.read("visits", ["page", "at", column], self._when())
+        page, at = rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy()
+        order = np.lexsort((at, page))
+        again = order[1:][(page[order[1:]] == page[order[:-1]]) & (at[order[1:]] == at[order[:-1]])]
+        if len(again):  # which of the rows counts depends on all columns
+            twice = pc.is_in(ds.field("page"), pa.array(np.unique(page[again])))
+            whole = ordered(self.store.read("visits", None, _both(self._when(), twice))).select(rows.column_names)
+            rows = pa.concat_tables([rows.filter(pa.array(~np.isin(page, page[again]))), whole])
+        return rows.filter(rows[column].is_valid())
 
     def page_times(self) -> tuple[Ints, Ints]:
         """The page and the time of every visit, ordered by both, without anything that the visits showed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,17 @@ class PastVisits:
     n: int = 0
     digest: int = 0
     files: frozenset[str] = field(default_factory=frozenset)
+    columns: tuple[str, ...] = SLIM  # that the digest is of
 
     def with_more(self, timeline: Timeline, since: int, until: int, files: tuple[str, ...]) -> PastVisits:
         """The same with the visits of a timeline after one moment and up to another; `files`: all that hold visits."""
         rows = np.flatnonzero((timeline.at > since) & (timeline.at <= until))
-        n, digest = _digest(timeline.rows, rows)
-        return PastVisits(self.n + n, (self.digest + digest) & 0xFFFFFFFFFFFFFFFF, frozenset(files))
+        n, digest = _digest(timeline.rows, rows, self.columns)
+        whole = (self.digest + digest) & 0xFFFFFFFFFFFFFFFF
+        return replace(self, n=self.n + n, digest=whole, files=frozenset(files))
 
-    def is_unchanged(self, history: History, until: int) -> bool:
-        """Whether the visits up to the moment are still these, and no others."""
+    def confirmed(self, history: History, until: int) -> PastVisits | None:
+        """The same, with the files that hold them now; None where the visits up to the moment are not these any more."""
         before = ds.field("at") <= pa.scalar(moment(until), VISITS.field("at").type)
 
         def check(table: ds.Dataset) -> bool:
@@ -47,32 +49,39 @@ class PastVisits:
                 added = [path for name, path in files.items() if name not in self.files]
                 return not added or ds.dataset(added, schema=table.schema).count_rows(filter=before) == 0
             try:
-                rows = ordered(table.to_table(list(SLIM), filter=before))
+                rows = ordered(table.to_table(list(self.columns), filter=before))
             except TooSlim:
                 rows = ordered(table.to_table(filter=before))
-            return (self.n, self.digest) == _digest(rows, np.arange(rows.num_rows))
+            return (self.n, self.digest) == _digest(rows, np.arange(rows.num_rows), self.columns)
 
-        return history.store.read_at_once("visits", check)[0]
+        is_same, files = history.store.read_at_once("visits", check)
+        return replace(self, files=frozenset(files)) if is_same else None
 
     def still_holds(self, history: History, until: int, files: tuple[str, ...]) -> bool:
-        """The same at the moment when some files were read: nothing that is older came between two looks."""
-        return self.files == frozenset(files) or self.is_unchanged(history, until)
+        """Whether they were the same at the moment when some files were read: nothing that is older came between two looks."""
+        return self.files == frozenset(files) or self.confirmed(history, until) is not None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {"n": self.n, "digest": f"{self.digest:016x}", "files": sorted(self.files)}
+        return {
+            "n": self.n,
+            "digest": f"{self.digest:016x}",
+            "files": sorted(self.files),
+            "columns": list(self.columns),
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> PastVisits:
         """The inverse of `as_dict`."""
-        return cls(int(values["n"]), int(values["digest"], 16), frozenset(values["files"]))
+        digest = int(values["digest"], 16)
+        return cls(int(values["n"]), digest, frozenset(values["files"]), tuple(values["columns"]))
 
 
-def _digest(rows: pa.Table, which: Ints) -> tuple[int, int]:
+def _digest(rows: pa.Table, which: Ints, columns: tuple[str, ...]) -> tuple[int, int]:
     """How many rows these are, and a sum of hashes: the same in any order."""
     mixed = np.zeros(len(which), np.int64)
     with np.errstate(over="ignore"):
-        for name in SLIM:
+        for name in columns:
             column = rows[name]
             known: Flags = np.asarray(column.is_valid())[which]
             if pa.types.is_timestamp(column.type):

@@ -22,14 +22,14 @@ from recrawl.errors import BadState
 from recrawl.history.beside import Beside
 
 FOLDER = "states"
-FORMAT = 4  #: raised when an older state would lead to other numbers
+FORMAT = 5  #: raised when an older state would lead to other numbers
 PIECE = 8 << 20  #: bytes
 SMALL = 1 << 18  #: bytes; arrays up to this size are in the file of the checkpoint itself
 CHECKPOINTS = 4  #: that are kept of one subject
 ABANDONED = (
     3600.0  #: seconds after which a piece that no list names is removed: another planner may be about to name it
 )
-_LIST, _PIECE = ".state", ".piece"
+_LIST, _PIECE, _DRAFT = ".state", ".piece", ".draft"  # drafts are left by writers that were killed
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,19 @@ class States:
 
     def save(self, subject: str, until: int, head: dict[str, Any], tree: Any, arrays: Arrays) -> None:
         """Keep a state, and drop older checkpoints that are not needed any more."""
-        pieces = {name for name, _ in self.beside.files() if name.endswith(_PIECE)}
+        before = {name for name, _ in self.beside.files() if name.endswith(_PIECE)}
+        pieces = set(before)
+        try:
+            self._save(subject, until, head, tree, arrays, pieces)
+        except BaseException:  # a full disk must not stay full of what nothing names
+            for name in pieces - before:
+                self.beside.remove(name)
+            raise
+        self._tidy(subject)
+
+    def _save(
+        self, subject: str, until: int, head: dict[str, Any], tree: Any, arrays: Arrays, pieces: set[str]
+    ) -> None:
         listed, small = [], bytearray()
         for each in arrays:
             data = np.ascontiguousarray(each).reshape(-1).view(np.uint8).data if each.size else memoryview(b"")
@@ -72,7 +84,6 @@ class States:
         text = orjson.dumps(about)
         body = len(text).to_bytes(8, "little") + text + small
         self.beside.write_bytes(f"{subject}-{until}{_LIST}", xxhash.xxh3_128_digest(body) + body)
-        self._tidy(subject)
 
     def _write_pieces(self, data: memoryview, known: set[str]) -> list[str]:
         names = []
@@ -156,7 +167,7 @@ class States:
             if name.endswith(_LIST) and (content := self._listed(name)) is not None:
                 needed |= {piece for each in content["arrays"] if isinstance(each["at"], list) for piece in each["at"]}
         for name, changed in self.beside.files():
-            if name.endswith(_PIECE) and name not in needed and now - changed > ABANDONED:
+            if name.endswith((_PIECE, _DRAFT)) and name not in needed and now - changed > ABANDONED:
                 self.beside.remove(name)
 
 

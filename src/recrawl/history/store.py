@@ -57,6 +57,10 @@ class Appended:
     replaced: int  # duplicates that hold more than the row already there, and now count instead of it
 
 
+class FilesReplaced(Exception):
+    """A compaction has replaced files of a table that were to be read again."""
+
+
 class Store:
     """The tables of one history directory."""
 
@@ -114,10 +118,19 @@ class Store:
             name, lambda files: ds.dataset(files, schema=_WIDE[name]).to_table(columns=columns, filter=where)
         )
 
-    def read_at_once(self, name: str, work: Callable[[ds.Dataset], T]) -> tuple[T, tuple[str, ...]]:
-        """The result of the work on the rows of one table as it is now, and the names of the files that hold them."""
+    def read_at_once(
+        self, name: str, work: Callable[[ds.Dataset], T], only: frozenset[str] | None = None
+    ) -> tuple[T, tuple[str, ...]]:
+        """The result of the work on the rows of one table as it is now, and the names of the files that hold them.
+
+        `only`: those in files of these names, as it was when they were read before; raises `FilesReplaced` where one is gone.
+        """
 
         def read(files: list[str]) -> tuple[T, tuple[str, ...]]:
+            if only is not None:
+                files = [file for file in files if os.path.basename(file) in only]
+                if len(files) < len(only):
+                    raise FilesReplaced(name)
             return work(ds.dataset(files, schema=_WIDE[name])), tuple(sorted(map(os.path.basename, files)))
 
         return self._read(name, read)

@@ -105,7 +105,7 @@ def _parsed(text: str) -> tuple[str, float | None]:
     if not source:
         raise BadOption(f"relevance {text!r} is a threshold without a classifier; {_EXAMPLE}")
     if not 0 <= above <= 1:
-        raise BadOption(f"the threshold {number} of {text!r} is not between 0 and 1; {_EXAMPLE}")
+        raise BadOption(f"the threshold {number} of {text!r} is not between 0 and 1")
     return source, above
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import xxhash
 
-from recrawl.core.times import moment
 from recrawl.core.words import count
 from recrawl.errors import BadPlugin, UnknownPolicy
 from recrawl.history import History
-from recrawl.history.states import States
 from recrawl.policies import DEFAULT, DEFAULT_FOR_CONTENT
 from recrawl.policies.registry import policy_class
 from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
@@ -46,17 +44,20 @@ def default_policy(
     *,
     roots: str = "domain",
     change: str = ANY,
+    links: str = "all",
     focus: Focus | None = None,
 ) -> Default:
     """The recommendation of `recrawl tune` for this goal, such cycles and sites; without one a policy that suits the goal.
 
     `favour`: what a user asks for, coverage or freshness; only one policy can be asked. `roots`: what a site is. `change`: what
-    makes a copy outdated. `focus`: which links count as relevant; for each there is a recommendation of its own.
+    makes a copy outdated. `links`: the kind that counts. `focus`: which links count as relevant; for each there is a
+    recommendation of its own.
     """
     if favour is not None:
         return Default(FALLBACK, f"by {FALLBACK}, as --favour {favour} asks", {"favour": favour})
     tuned, missing = recommendation(history, goal, focus), ""
-    if tuned and _is_for(tuned, goal, every, roots, change) and not _is_of_the_future(tuned, history):
+    counted = change if goal == "content" else links
+    if tuned and _is_for(tuned, goal, every, roots, counted) and not _is_of_the_future(tuned, history):
         try:
             return _recommended(tuned)
         except (BadPlugin, UnknownPolicy) as error:
@@ -74,24 +75,20 @@ def default_policy(
     )
 
 
-def _is_for(tuned: dict[str, Any], goal: str, every: str, roots: str, change: str) -> bool:
-    """Whether a recommendation was made for such batches and sites, and for content also for such changes.
+def _is_for(tuned: dict[str, Any], goal: str, every: str, roots: str, counted: str) -> bool:
+    """Whether a recommendation was made for such batches and sites, and for what counts: changes, or links of some kind.
 
     Recorded crawls are what is usually found by itself. What was tried without roots holds with any, since it needs none.
     """
     usual = ("auto", "crawl")
     is_every = tuned.get("every") == every or (every in usual and tuned.get("every") in usual)
     is_sites = tuned.get("roots", "domain") in ("domain", same_anywhere(roots))
-    is_goal = tuned.get("goal", "links") == goal and (goal == "links" or tuned.get("change", ANY) == change)
-    return is_every and is_sites and is_goal
+    was_counted = tuned.get("change", ANY) if goal == "content" else tuned.get("links", "all")
+    return is_every and is_sites and tuned.get("goal", "links") == goal and was_counted == counted
 
 
 def _n_batches(history: History, every: str) -> int:
-    """How many batches there are, at least `ENOUGH_BATCHES` where that is known from what was learnt before."""
-    for checkpoint in States(history.beside).checkpoints():
-        is_past = history.until is None or moment(checkpoint.until) <= history.until
-        if is_past and checkpoint.head["every"] == every and checkpoint.head["n_batches"] >= ENOUGH_BATCHES:
-            return int(checkpoint.head["n_batches"])
+    """How many batches there are. What was learnt before does not say: visits that come later may show that they were fewer."""
     page, at = history.page_times()
     return len(rule_for(every, CrawlPace.of(page, at)).batch_ends(distinct_moments(at)))
 

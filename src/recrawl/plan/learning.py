@@ -28,14 +28,16 @@ from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
 from recrawl.errors import BadState, NotEnoughData
 from recrawl.history import History, Timeline
+from recrawl.history.history import SLIM
 from recrawl.history.past import PastVisits
 from recrawl.history.states import Checkpoint, States
+from recrawl.history.store import FilesReplaced
 from recrawl.models.change_expectation import ChangeExpectation
 from recrawl.models.link_expectation import LinkExpectation
 from recrawl.models.link_relevance import Focus, LinkJudgements
 from recrawl.plan.judging import LinkJudge
 from recrawl.plan.keeping import Keeper
-from recrawl.plan.new_visits import NewVisits, PastChanged, all_of
+from recrawl.plan.new_visits import NewVisits, all_of
 from recrawl.plan.own_plans import OwnPlans
 from recrawl.policies.base import Policy
 from recrawl.policies.registry import blaming
@@ -141,33 +143,45 @@ class Learning:
 
     def _learn(self, before: int | None) -> Learnt:
         """All that the past shows; `before`: without states that have learnt up to that moment or later."""
+        learning = self
+        while True:  # what was read in vain is let go between two attempts
+            try:
+                return learning._attempt(before)
+            except _Again as again:
+                before, relearn = again.before, learning.relearn or again.relearn
+            except FilesReplaced:
+                relearn = learning.relearn
+            learning = replace(self, relearn=relearn)
+
+    def _attempt(self, before: int | None) -> Learnt:
         self.on_step("looking for what was learnt before")
         learnt = None if self.relearn else self._restored(before)
         if learnt is None:
-            learnt = Learnt(self.policy)
+            learnt = Learnt(self.policy, visits=PastVisits(columns=(*SLIM, "terms") if self._with_words else SLIM))
         self.on_step("reading visits")
         fresh = self._new_visits(learnt)
         if learnt.visits.n and not learnt.visits.still_holds(self.history, learnt.stream.until, fresh.files):
-            return self._learn(before)  # older visits were added just now
+            raise _Again(before)  # older visits were added just now
         if learnt.stream.until == NEVER and not len(fresh.at):
             until = " up to that time" if self.history.until else ""
             raise NotEnoughData(f"the history holds no visits{until}")
         rule = rule_for(self.every, self._pace(learnt, fresh))
         if learnt.rule is not None and not learnt.pace.is_same(rule, learnt.rule):
             self.on_note(f"learning again from the beginning, since visits now come {rule.why}")
-            return replace(self, relearn=True)._learn(None)
+            raise _Again(None, relearn=True)
         if self._continues(learnt, fresh, rule):
-            return self._learn(learnt.stream.until)
+            raise _Again(learnt.stream.until)
         learnt.rule = rule
         in_segments = fresh.whole is None
-        try:
-            self._fold(learnt, fresh)
-        except PastChanged:
-            return self._learn(before)
+        self._fold(learnt, fresh)
         if in_segments:
             self._finish_judging(learnt)
         self.on_note(f"learnt from {count(learnt.stream.n_visits, 'visit')}, {rule.why}")
         return learnt
+
+    @property
+    def _with_words(self) -> bool:
+        return self.notion is not None or Need.WORDS in self.policy.needs
 
     def _continues(self, learnt: Learnt, fresh: NewVisits, rule: BatchRule) -> bool:
         """Whether the first new visits belong to a batch that was taken to be complete."""
@@ -271,11 +285,11 @@ class Learning:
                 continue
             if before is not None and checkpoint.until >= before:
                 continue
-            past = PastVisits.from_dict(checkpoint.head["visits"])
-            if not past.is_unchanged(self.history, checkpoint.until):
+            past = PastVisits.from_dict(checkpoint.head["visits"]).confirmed(self.history, checkpoint.until)
+            if past is None:
                 is_late = True
                 continue
-            learnt = self._loaded(states, checkpoint)
+            learnt = self._loaded(states, checkpoint, past)
             if learnt is not None and self._judge is not None and not self._judge.still_holds(learnt.judged):
                 is_late, why = True, "links that were learnt from are judged otherwise since the last plan"
                 continue
@@ -288,7 +302,7 @@ class Learning:
             self.on_note(f"{why}: learning again from the beginning")
         return None
 
-    def _loaded(self, states: States, checkpoint: Checkpoint) -> Learnt | None:
+    def _loaded(self, states: States, checkpoint: Checkpoint, past: PastVisits) -> Learnt | None:
         try:
             tree, arrays = states.load(checkpoint)
             learnt = restored(tree, arrays, type(self.policy))
@@ -296,6 +310,7 @@ class Learning:
                 raise BadState("it is of something else")
             if learnt.plans != self._own_plans.digest(learnt.stream.until):
                 raise BadState("the plans that were made until then are others now")
+            learnt.visits = past
         except BadState as error:
             self.on_note(f"what was learnt before cannot be used ({error}): learning again")
             with suppress(OSError):
@@ -314,8 +329,8 @@ class Learning:
             self.history,
             learnt.stream.until,
             links=self.links,
-            with_words=self.notion is not None or Need.WORDS in self.policy.needs,
-            all_links=Need.UPDATES in self.policy.needs,
+            with_words=self._with_words,
+            read_links="all" if Need.UPDATES in self.policy.needs else "compared",
             only=only,
         )
         if fresh.whole is not None:
@@ -329,6 +344,14 @@ class Learning:
     @cached_property
     def _judge(self) -> LinkJudge | None:
         return None if self.focus is None else LinkJudge(self.history, self.focus, self.on_note)
+
+
+class _Again(Exception):
+    """What was learnt before does not fit what was read: start again, without states up to a moment or later, or without any."""
+
+    def __init__(self, before: int | None, *, relearn: bool = False) -> None:
+        super().__init__()
+        self.before, self.relearn = before, relearn
 
 
 def _sources(policy: type) -> list[str]:

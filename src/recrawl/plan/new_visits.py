@@ -16,6 +16,8 @@ import pyarrow as pa
 from recrawl.core.arrays import Ints
 from recrawl.core.times import NEVER, moment
 from recrawl.history import History, Timeline
+from recrawl.history.history import ReadLinks
+from recrawl.history.keys import distinct
 from recrawl.history.past import PastVisits
 from recrawl.web.link_kinds import LinkKind
 from recrawl.world.notions import Notion
@@ -34,10 +36,6 @@ def all_of(timeline: Timeline) -> Timeline:
     return timeline
 
 
-class PastChanged(Exception):
-    """While visits were read, others were added that are older than some of them."""
-
-
 @dataclass(kw_only=True)
 class NewVisits:
     """Pages and times of the visits after a moment, ordered by both, and the names of the files that hold all visits."""
@@ -48,8 +46,9 @@ class NewVisits:
     files: tuple[str, ...]
     links: LinkKind = "all"
     with_words: bool = False
-    all_links: bool = True  # also those of visits that none of the new ones is compared with
+    read_links: ReadLinks = "all"
     only: Callable[[Timeline], Timeline] = all_of  # takes out links that do not count
+    n_rows: int = 0  # of all visits to these pages, where they are too many to hold
     #: All of them with the earlier ones to the same pages; None: too many to hold.
     whole: Timeline | None = None
 
@@ -61,14 +60,15 @@ class NewVisits:
         *,
         links: LinkKind = "all",
         with_words: bool = False,
-        all_links: bool = True,
+        read_links: ReadLinks = "all",
         only: Callable[[Timeline], Timeline] = all_of,
     ) -> NewVisits:
         """The visits after a moment (NEVER: all)."""
         begin = None if since == NEVER else moment(since)
         if history.n_rows() > HELD:
             page, at, files = history.page_times_after(begin)
-            if len(at) > HELD:
+            n_rows = len(at) if begin is None else history.n_visits_of(distinct(page))
+            if n_rows > HELD:
                 return cls(
                     history=history,
                     page=page,
@@ -76,13 +76,14 @@ class NewVisits:
                     files=files,
                     links=links,
                     with_words=with_words,
-                    all_links=all_links,
+                    read_links=read_links,
                     only=only,
+                    n_rows=n_rows,
                 )
         if since == NEVER:
             timeline = history.timeline if with_words else history.slim_timeline
         else:
-            timeline = history.timeline_after(begin, with_words=with_words, all_links=all_links)
+            timeline = history.timeline_after(begin, with_words=with_words, read_links=read_links)
         fresh = timeline.at > since
         return cls(
             history=history,
@@ -129,27 +130,25 @@ class NewVisits:
         begin, history = None if since == NEVER else moment(since), self.history.as_of(moment(until))
         for low, high in self._ranges:
             timeline = history.timeline_after(
-                begin, pages=(low, high), with_words=self.with_words, all_links=self.all_links
+                begin,
+                pages=(low, high),
+                with_words=self.with_words,
+                read_links=self.read_links,
+                files=frozenset(self.files),  # others may be added meanwhile
             )
-            if not PastVisits(files=frozenset(self.files)).still_holds(self.history, self._last, timeline.files):
-                raise PastChanged
             yield self.only(timeline.with_links(self.links))
 
     @cached_property
     def _ranges(self) -> list[tuple[int, int]]:
         """Ranges of ids with about as many new visits each; few enough that the visits of one of them can be held."""
-        n_parts = -(-self.history.n_rows() // PART)
+        n_parts = -(-self.n_rows // PART)
         cuts = np.unique(self.page[np.arange(1, n_parts) * len(self.page) // n_parts]).tolist()
         return list(zip([_LEAST, *cuts], [*(cut - 1 for cut in cuts), _MOST], strict=True))
-
-    @cached_property
-    def _last(self) -> int:
-        return int(self.at.max())
 
     def forget_times(self) -> None:
         """From now on only `showings` will be asked for: let go of what the others need, if it is much."""
         if self.whole is None:
-            self._ranges, self._last  # noqa: B018  # while the times are known
+            self._ranges  # noqa: B018  # while the pages are known
             self.page = self.at = np.empty(0, np.int64)
 
     def let_go(self) -> None:

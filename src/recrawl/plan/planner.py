@@ -79,16 +79,18 @@ class Planner:
 
     def plan(self) -> Plan:
         """The pages to fetch next."""
-        made = make_plan(self.situation, self.request, self.now)
-        self._finish_keeping()
-        return made
+        try:
+            return make_plan(self.situation, self.request, self.now)
+        finally:
+            self._finish_keeping()
 
     def explain(self, url: str) -> PlanExplanation:
         """Why a page is, or is not, in the plan."""
         page = known_page(self.history, url)  # at once, before the past is read
-        explained = explain_page(self.situation, self.request, self.budget, page, self.now)
-        self._finish_keeping()
-        return explained
+        try:
+            return explain_page(self.situation, self.request, self.budget, page, self.now)
+        finally:
+            self._finish_keeping()
 
     @cached_property
     def situation(self) -> Situation:
@@ -190,6 +192,7 @@ class Planner:
             options.favour,
             roots=options.roots,
             change=options.change,
+            links=options.links,
             focus=self.focus,
         )
         self.on_note(f"planning {default.why}")

@@ -121,6 +121,9 @@ def _parts(name: str, value: Any) -> Iterator[Any]:
     if is_dataclass(value):
         for field in fields(value):
             yield from _parts(f"{name}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _parts(f"{name}.{key}", part)
     elif isinstance(value, np.ndarray):
         yield f"{name} {value.dtype} {value.shape};".encode()
         yield np.ascontiguousarray(value).data

@@ -87,6 +87,7 @@ class Tuning:
     n_pages: int = 0
     place: str | None = None  # of the best, if it is the class of a file: path/to/file.py:Name
     goal: str = "links"  # what counts: coverage of new links; or content: the share of copies that are current
+    links: str = "all"  # kind of links that count
     roots: str = "domain"  # what a site is
     change: str = ANY  # what makes a copy outdated
 
@@ -136,6 +137,7 @@ class Tuning:
             "settings": {name: value for name, value in self.best.settings.items() if value is not None},
             "goal": self.goal,
             "every": every,
+            "links": self.links,
             "roots": self.roots,
             "change": self.change,
             "budget": self.best.budget,

@@ -84,7 +84,8 @@ class Showings:
         """The same with no other sets than those shown."""
         is_used = np.zeros(len(self.sets.digest), np.bool_)
         is_used[self.links[self.links >= 0]] = True
-        return self._with(np.where(self.links >= 0, np.cumsum(is_used)[self.links] - 1, -1), self.sets.kept(is_used))
+        number = np.append(np.cumsum(is_used) - 1, -1)  # the last one is that of links that are not known
+        return self._with(number[self.links], self.sets.kept(is_used))
 
     def _with(self, links: Ints, sets: LinkSets) -> Showings:
         return Showings(**{**vars(self), "links": links, "sets": sets})

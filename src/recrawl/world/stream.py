@@ -18,7 +18,8 @@ from numba import njit
 from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists, places_of
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, moment
-from recrawl.core.workers import even_ranges, in_threads
+from recrawl.core.workers import cores, even_ranges, in_threads
+from recrawl.errors import HistoryError
 from recrawl.history import History
 from recrawl.history.url_lookup import IdFilter
 from recrawl.web.visit import Outcome
@@ -276,6 +277,10 @@ def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, I
     """The lists with the numbers that links have in a stream; and the ids of links that are new to it."""
     if not len(known) or not len(link):
         return lists, link
+    if len(known) + len(link) >= 2**31:
+        raise HistoryError(
+            f"{len(known) + len(link):,} links are more than can be numbered: leave hosts out of the history"
+        )
     number = np.full(len(link), -1, np.int32)
 
     def look_for(low: int, high: int) -> None:
@@ -285,7 +290,7 @@ def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, I
         number[low + order[which]] = at
 
     # A filter for all of them at once would be larger than they are.
-    in_threads(look_for, even_ranges(len(link), -(-len(link) // AT_ONCE)))
+    in_threads(look_for, even_ranges(len(link), max(-(-len(link) // AT_ONCE), cores())))
     is_new = number < 0
     number[is_new] = len(known) + np.arange(int(is_new.sum()))
     links = number[lists.links]

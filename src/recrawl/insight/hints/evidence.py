@@ -91,7 +91,7 @@ def _outcomes(
     rows: pa.Table, history: History, page: Ints, host: Ints, claims: Claims
 ) -> tuple[HintOutcomes, Ints, Ints]:
     """Visits to these pages (ascending) with what was hinted before them, their hosts and their times."""
-    timeline = history.slim_timeline
+    timeline = history.timeline_after(None, read_links="none")  # whether pages changed is known without their links
     seen = np.flatnonzero((timeline.outcome <= Outcome.UNCHANGED) & np.isin(timeline.page, page))
     of_visit = host[np.searchsorted(page, timeline.page[seen])]
     changed = np.where(timeline.outcome[seen] == Outcome.UNCHANGED, 0, timeline.changed[seen]).astype(np.int8)

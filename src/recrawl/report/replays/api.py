@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recrawl.core.options import record_of
+from recrawl.core.times import moment
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.plan.planner import Report, ignore
@@ -180,7 +181,14 @@ def tune_by(
         workers=options.workers,
         on_cycles=on_cycles,
     )
-    result = replace(result, roots=same_anywhere(options.roots), change=options.change)
+    last = moment(int(known.page_times()[1].max()))  # the last batch may end after it
+    result = replace(
+        result,
+        until=min(result.until or last, last),
+        links=options.links,
+        roots=same_anywhere(options.roots),
+        change=options.change,
+    )
     if keep and not result.is_tie:
         recommend(history, result.record(options.every), focus)
     return result
