@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 import xxhash
 
-from recrawl.core.arrays import places_of
+from recrawl.core.arrays import Ints, places_of
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count
@@ -190,29 +190,35 @@ class Learning:
         return rule.is_one_batch(learnt.stream.until, int(fresh.at.min()), learnt.stream.began)
 
     def _fold(self, learnt: Learnt, fresh: NewVisits) -> None:
-        moments = distinct_moments(fresh.at)
-        own_plans = self._own_plans
         assert learnt.rule is not None
-        ends = learnt.rule.batch_ends(moments, learnt.stream.began)
-        complete = moments[moments <= ends[-2]] if len(ends) > 1 and len(moments) else moments[:0]
-        if len(moments) and learnt.rule.is_over(int(moments[-1]), int(ends[-1]), microseconds(self.now)):
-            complete = moments
+        moments = distinct_moments(fresh.at)
+        if not len(moments):
+            return
+        ends, last = learnt.rule.batch_ends(moments, learnt.stream.began), int(moments[-1])
+        until = self._complete_until(learnt.rule, moments, ends)
+        del moments  # of a large past as large as all that is learnt of its pages
         self.on_step(f"learning from {count(len(fresh.at), 'visit')}")
-        until = int(complete[-1]) if len(complete) else NEVER
         pace, cuts = learnt.pace, list[int]()
-        if len(complete):
+        if until != NEVER:
             pace, cuts = self._pace(learnt, fresh, until), fresh.segment_ends(ends, until)
         fresh.forget_times()
-        if len(complete):
+        if until != NEVER:
             for end in cuts:
-                self._go_on(learnt, fresh, end, is_last=end == moments[-1])
-            learnt.pace, learnt.plans = pace, own_plans.digest(until)
+                self._go_on(learnt, fresh, end, is_last=end == last)
+            learnt.pace, learnt.plans = pace, self._own_plans.digest(until)
             if self.carry:
                 self.on_step("keeping what was learnt")
                 self._begin_keeping(learnt)
-        if len(moments) > len(complete):
+        if until != last:
             self.finish_keeping()
-            self._go_on(learnt, fresh, int(moments[-1]), is_last=True)
+            self._go_on(learnt, fresh, last, is_last=True)
+
+    def _complete_until(self, rule: BatchRule, moments: Ints, ends: Ints) -> int:
+        """The last visit of the last batch that cannot go on any more; NEVER: there is none."""
+        if rule.is_over(int(moments[-1]), int(ends[-1]), microseconds(self.now)):
+            return int(moments[-1])
+        n_complete = int(np.searchsorted(moments, ends[-2], side="right")) if len(ends) > 1 else 0
+        return int(moments[n_complete - 1]) if n_complete else NEVER
 
     def _go_on(self, learnt: Learnt, fresh: NewVisits, until: int, *, is_last: bool) -> None:
         learnt.go_on(

@@ -80,9 +80,7 @@ class Stream:
             self._extend(segment, segment.n_known[part.batch])
             visits = self._visits(segment, part, known)
             if part.ends_segment:
-                segment.lists = LinkLists(
-                    segment.lists.start[:1], segment.lists.links[:0]
-                )  # as large as all that follows
+                segment.let_go()
             yield visits, n_before
 
     def _take_over(self, segment: Segment) -> None:
@@ -179,6 +177,12 @@ class Segment:
     roots: Roots = DOMAINS
     sites: Sites | None = None  # of all pages of the stream
     groups: tuple[Ints, ...] = ()
+
+    def let_go(self) -> None:
+        """Nothing more will be asked of it: it is as large as what is made of it."""
+        self.lists = LinkLists(self.lists.start[:1], self.lists.links[:0].copy())
+        for name in ("at", "row", "outcome", "number", "baseline", "changed", "n_new_since", "updated", "batch"):
+            setattr(self, name, getattr(self, name)[:0].copy())
 
     def parts(self) -> Iterator[Part]:
         """The batches in order of time, each in as many parts as it takes that no page is in one twice."""

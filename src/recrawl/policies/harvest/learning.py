@@ -152,18 +152,18 @@ def _of(lists: LinkLists, which: Flags) -> LinkLists:
 
 def credited(order: Ints, visits: Visits) -> Ints:
     """New links of the pages in this order: a link counts for the first page that shows it."""
-    # Small numbers: there may be a hundred million links.
-    links, number = np.unique(visits.new.links, return_inverse=True)
-    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, number, len(links))
+    # There may be a hundred million links, but those that are new were numbered last; and memory is used where it is written to.
+    low, high = (int(visits.new.links.min()), int(visits.new.links.max())) if len(visits.new.links) else (0, -1)
+    is_known = np.zeros(high - low + 1, np.bool_)
+    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, visits.new.links, low, is_known)
     return new
 
 
 @njit(cache=True)
-def _credited(place, start, links, n_links):  # type: ignore[no-untyped-def]
+def _credited(place, start, links, low, is_known):  # type: ignore[no-untyped-def]
     new = np.zeros(len(place), np.int64)
-    is_known = np.zeros(n_links, np.bool_)
     for i in range(len(place)):
         for at in range(start[place[i]], start[place[i] + 1]):
-            new[i] += not is_known[links[at]]
-            is_known[links[at]] = True
+            new[i] += not is_known[links[at] - low]
+            is_known[links[at] - low] = True
     return new

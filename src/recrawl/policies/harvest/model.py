@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from recrawl.world.related import Related
 
 REFIT = 1.1  #: what all pages share is learnt again when the number of visits or batches has grown by this factor
+MOST_RELATED = 1_000_000  #: pages; for more of them related ones are not looked for, and what that needs is not kept
 EVERY = slice(None)
 RECENT = 50  #: batches that show how long one usually is
 
@@ -214,7 +215,8 @@ class StockModel:
             cycle_hours=self.cycle_hours,
         )
         self._refit(self.prior, fitted, None)
-        self._fitted = fitted if self.parts.related and self.parts.around else None
+        is_used = self.parts.related and self.parts.around and self.n_pages <= MOST_RELATED
+        self._fitted = fitted if is_used else None
 
     def _refit(self, prior: Prior, fitted: _Fitted, related: Related | None) -> None:
         prior.refit(
