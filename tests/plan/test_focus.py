@@ -356,3 +356,27 @@ def test_a_crawl_plans_by_relevance_night_after_night(tmp_path: Path, model: Pat
         assert tonight.urls == plain.url.to_pylist()
         assert tonight.expected == pytest.approx(float(plain.expected.sum()), abs=1e-3)
     assert stored(history.beside).num_rows == 18
+
+
+def test_a_row_that_another_one_replaced_says_nothing_of_relevance(tmp_path: Path) -> None:
+    link, hub = "https://e.org/link", "https://e.org/"
+    history = history_of(
+        tmp_path / "h",
+        [Visit(url=hub, at=START, links=[link]), Visit(url=link, at=START, relevance=0.9)],
+    )
+    history.add([Visit(url=link, at=START, links=[hub])])  # the same visit, with more to show and no relevance
+    focus, links = Focus.of("recorded"), np.array([page_id(link)])
+    assert focus is not None
+    before = focus.judged(history, links).relevant.tolist()
+    history.compact()
+    assert before == focus.judged(History.open(tmp_path / "h"), links).relevant.tolist() == []
+
+
+def test_a_recommendation_for_some_links_is_for_plans_that_count_these(tmp_path: Path) -> None:
+    history = history_of(tmp_path / "h", judged_by_url(made_visits(10)))
+    rc.tune(history, budget=2, policies="round-robin,average-count", links="external", keep=True)
+    notes: list[str] = []
+    for links in ("all", "external"):
+        Planner(history, PlanOptions(links=links), on_note=notes.append).plan()
+    whys = ["as recrawl tune recommended" in note for note in notes if note.startswith("planning")]
+    assert whys[0] is False

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from recrawl.history import History
 from recrawl.history.plans import stored
 from recrawl.plan.default import FALLBACK, SHORT_FALLBACK, default_policy, recommend
 from recrawl.plan.formats import FORMATS, records
-from recrawl.plan.planner import make_plan, matching
+from recrawl.plan.options import PlanOptions
+from recrawl.plan.planner import Planner, make_plan, matching
 from recrawl.plan.score import scores, store
 from recrawl.policies import named
 from recrawl.policies.round_robin import RoundRobin
@@ -429,3 +431,19 @@ def test_a_crawl_without_pauses_is_cut_into_periods_that_suit_it(tmp_path: Path)
     assert default_policy(steady).policy == FALLBACK
     assert default_policy(steady, every="crawl").policy == SHORT_FALLBACK
     assert default_policy(steady, every="1d").policy == FALLBACK
+
+
+def test_the_default_policy_does_not_depend_on_what_was_learnt_before(tmp_path: Path) -> None:
+    """Three crawls of other pages look like three batches, until all pages are visited again a month later."""
+    history = History.create(tmp_path / "h")
+    urls = [f"https://e.org/{i}" for i in range(6)]
+    history.add([Visit(url=url, at=START + timedelta(hours=18 * (i // 2)), links=[]) for i, url in enumerate(urls)])
+    made = Planner(history, PlanOptions(budget=2), START + timedelta(days=5), carry=True).plan()
+    history.add([Visit(url=url, at=START + timedelta(days=31), links=[]) for url in urls])
+    now = START + timedelta(days=40)
+    carried = Planner(history, PlanOptions(budget=2), now, carry=True).plan()
+    shutil.rmtree(tmp_path / "h" / "states", ignore_errors=True)
+    fresh = Planner(History.open(tmp_path / "h"), PlanOptions(budget=2), now).plan()
+    assert made.policy
+    assert carried.to_arrow() == fresh.to_arrow()
+    assert carried.policy == fresh.policy
