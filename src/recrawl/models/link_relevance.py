@@ -99,7 +99,7 @@ def _parsed(text: str) -> tuple[str, float | None]:
     try:
         above = float(number)
     except ValueError:
-        if RECORDED in (text.lower(), source.lower()):
+        if RECORDED in (text.lower(), source.lower()) or Path(source).is_file():
             raise BadOption(f"relevance {text!r} is not understood; {_EXAMPLE}") from None
         return text, None
     if not source:

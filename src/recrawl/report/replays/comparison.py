@@ -158,8 +158,9 @@ class Replays:
         return self.summaries[run.policy, run.budget].coverage or 0.0
 
     def score(self, run: Replayed) -> float:
-        """What a run is judged by: coverage, or freshness where content counts; by importance where pages differ in it."""
-        return self.summaries[run.policy, run.budget].judged_by(self.goal) or 0.0
+        """What a run is judged by: coverage, or freshness where content counts."""
+        freshness = self.summaries[run.policy, run.budget].freshness or 0.0
+        return freshness if self.goal == "content" else self.coverage(run)
 
     def best(self, budget: int) -> Replayed | None:
         """The run with the highest score of those that could be run for real."""
@@ -188,7 +189,7 @@ class Replays:
 
     def _versus(self, reference: dict[int, Replayed | None]) -> dict[Key, Comparison]:
         return {
-            (run.policy, run.budget): compare(run, other, seed=self.seed, goal=self.goal, by_weight=self.is_weighted)
+            (run.policy, run.budget): compare(run, other, seed=self.seed)
             for run in self.runs
             if (other := reference[run.budget]) is not None and run.policy != other.policy
         }
