@@ -285,7 +285,10 @@ class Learning:
     def _restored(self, before: int | None) -> Learnt | None:
         """The newest state that fits the history as it is now; None where there is none."""
         states, is_late = States(self.history.beside), before is not None
-        why = "visits were added to the past since the last plan"
+        late = "visits were added to the past since the last plan"
+        why = (
+            late if before is None else "the first new visits belong to a batch that seemed to be over at the last plan"
+        )
         for checkpoint in states.checkpoints(self._subject):
             if self.history.until is not None and moment(checkpoint.until) > self.history.until:
                 continue
@@ -293,7 +296,7 @@ class Learning:
                 continue
             past = PastVisits.from_dict(checkpoint.head["visits"]).confirmed(self.history, checkpoint.until)
             if past is None:
-                is_late = True
+                is_late, why = True, late
                 continue
             learnt = self._loaded(states, checkpoint, past)
             if learnt is not None and self._judge is not None and not self._judge.still_holds(learnt.judged):
