@@ -87,7 +87,9 @@ def test_the_table_says_what_was_replayed(history: str, tmp_path: Path, monkeypa
     out, rows = tmp_path / "page.html", tmp_path / "rows.jsonl"
     options = ("--policies", QUICK, "--budget", "2,50%", "-o", str(out), "--rows", str(rows))
     shown = " ".join(replayed("--history", history, *options).split())
-    assert "9 pages of 3 hosts in 13 cycles as crawled, from 2026-01-01 10:08 to 2026-01-14 10:08 UTC" in shown
+    assert (
+        "9 pages of 3 hosts in 13 cycles by the times of visits, from 2026-01-01 10:08 to 2026-01-14 10:08 UTC" in shown
+    )
     assert "468 links to discover" in shown
     assert "Budget: 2 pages per cycle (22%)" in shown
     assert "Budget: 5 pages per cycle (56%)" in shown

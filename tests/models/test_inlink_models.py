@@ -28,7 +28,7 @@ def url(i: int) -> str:
 
 
 def shown(random: np.random.Generator) -> list[list[set[int]]]:
-    """Which pages each page links to, day by day: pages of a low number are linked to anew most often."""
+    """Which pages each page links to, day by day: pages of a low number gain links most often."""
     popular = np.linspace(0.25, 0.0, N_PAGES)
     links = [{(i + 1) % N_PAGES} for i in range(N_PAGES)]
     days = []

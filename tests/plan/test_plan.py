@@ -447,3 +447,20 @@ def test_the_default_policy_does_not_depend_on_what_was_learnt_before(tmp_path: 
     assert made.policy
     assert carried.to_arrow() == fresh.to_arrow()
     assert carried.policy == fresh.policy
+
+
+@pytest.mark.parametrize("policy", ["lambda-crawl", "freshness-value", "expected-harvest", "bandit", "history-aware"])
+def test_an_explanation_gives_the_reason_of_the_plan(policy: str, tmp_path: Path) -> None:
+    history = History.create(tmp_path / "h")
+    chance = np.random.default_rng(0)
+    history.add(
+        Visit(
+            url=f"https://e.org/{i}", at=START + timedelta(days=day), links=[], text_digest=str(chance.integers(1 + i))
+        )
+        for i in range(20)
+        for day in range(9)
+    )
+    goal = "content" if policy in ("lambda-crawl", "freshness-value") else "links"
+    planner = Planner(history, PlanOptions(budget=3, policy=policy, goal=goal), START + timedelta(days=9, hours=7))
+    for url, reason in zip(*(planner.plan().to_arrow()[name].to_pylist() for name in ("url", "reason")), strict=True):
+        assert planner.explain(url).reason == reason

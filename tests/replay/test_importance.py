@@ -35,15 +35,15 @@ DAYS, PAGES = 10, 6
 
 
 class Watching(RoundRobin):
-    """Round robin that remembers what it was told of importance."""
+    """Round robin that remembers what it heard of importance."""
 
     name: ClassVar[str] = "watching"
 
     def __init__(self) -> None:
-        self.told: list[tuple[datetime, Floats | None]] = []
+        self.heard: list[tuple[datetime, Floats | None]] = []
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
-        self.told.append((now, None if pages.importance is None else pages.importance.copy()))
+        self.heard.append((now, None if pages.importance is None else pages.importance.copy()))
         return super().choose(pages, budget, now)
 
 
@@ -82,13 +82,13 @@ def test_policies_know_what_was_stated_before_the_cycle_and_nothing_later(seed: 
     world = record(history_of(tmp_path, visits), "1d")
     policy = Watching()
     list(replay(world, policy, Budget(2)))
-    assert len(policy.told) == world.n_cycles
+    assert len(policy.heard) == world.n_cycles
     ends = [datetime.fromtimestamp(int(us) / 1e6, UTC) for us in world.time]
     urls = world.url.to_pylist()
-    for before, (now, told) in zip(ends, policy.told, strict=False):
+    for before, (now, heard) in zip(ends, policy.heard, strict=False):
         assert before < now
-        assert told is not None
-        assert told.tolist() == [stated_before(visits, url, before) for url in urls[: len(told)]]
+        assert heard is not None
+        assert heard.tolist() == [stated_before(visits, url, before) for url in urls[: len(heard)]]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,12 +23,13 @@ from recrawl.history.beside import Beside
 from recrawl.history.description import describe
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import best_rows, distinct
+from recrawl.history.link_sets import LinkSets
 from recrawl.history.novelty import Novelty, novelty
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.row_groups import RowGroup
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
-from recrawl.history.timeline import LinkSets, Timeline, TooSlim, build, ordered
+from recrawl.history.timeline import Timeline, TooSlim, build, ordered
 from recrawl.history.url_lookup import look_up
 from recrawl.history.visit_table import VisitTable
 from recrawl.history.watching import WATCHING

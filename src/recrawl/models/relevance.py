@@ -132,7 +132,9 @@ class Relevance:
                 accuracy=content["accuracy"],
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise RecrawlError(f"{name} is not a relevance classifier of recrawl ({error})") from error
+            raise RecrawlError(
+                f"{name} is not a relevance classifier of recrawl; make one with: recrawl relevance"
+            ) from error
 
 
 def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: int = 5) -> Relevance:
@@ -141,7 +143,8 @@ def train(texts: Iterable[str], labels: Iterable[bool], seed: int = 0, folds: in
     n_positive, n_negative = int(truth.sum()), int((~truth).sum())
     if min(n_positive, n_negative) < 2:
         raise NotEnoughData(
-            f"{n_positive} relevant and {n_negative} irrelevant examples: at least two of each are needed to learn the difference"
+            f"{n_positive} relevant and {n_negative} irrelevant examples: at least two of each are needed to learn the "
+            "difference; --labels FILE adds some"
         )
     model = _fitted(texts, truth, seed)
     n_folds = min(folds, n_positive, n_negative)

@@ -140,7 +140,7 @@ class Plan:
         if not len(links):
             return []
         rows = []
-        for budget in sorted({max(1, round(len(self) * share)) for share in (0.5, 1, 2)}):
+        for budget in sorted({min(max(1, round(len(self) * share)), self.n_known) for share in (0.5, 1, 2)}):
             end = min(budget, len(links)) - 1
             gains = (float(links[end]), float(changed[end]))
             if budget == len(self):  # as chosen with just that budget

@@ -110,7 +110,8 @@ class LambdaCrawl(Policy):
         changes = self._changes(signals)
         is_signalled = None if signals is None else signals.is_complete
         importance = given_or_stated(self.importance, self.importance_, pages)
-        visits = visit_rates(changes, importance, budget.pages / self._days_between_cycles(now), is_signalled)
+        per_day = (budget.per_cycle or budget.pages) / self._days_between_cycles(now)
+        visits = visit_rates(changes, importance, per_day, is_signalled)
         hours = pages.age_hours(now)
         never = pages.n_visits == 0
         elapsed = visits * np.where(never, 0.0, hours) / 24.0

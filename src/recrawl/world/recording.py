@@ -14,7 +14,7 @@ from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists, places_o
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.history.importance import statements
-from recrawl.history.timeline import LinkSets
+from recrawl.history.link_sets import LinkSets
 from recrawl.web.link_kinds import LinkKind
 from recrawl.web.visit import Outcome
 from recrawl.world.batches import batches_of
@@ -23,6 +23,7 @@ from recrawl.world.kernels import first_cycles, numbered, visits_that_count
 from recrawl.world.readings import CARRY, KNOWN
 from recrawl.world.recorded import FAILED, GONE, UNREAD, World
 from recrawl.world.roots import DOMAINS, Roots, sites_of
+from recrawl.world.rounds import Rounds
 
 if TYPE_CHECKING:
     from recrawl.world.notions import Notion
@@ -68,9 +69,7 @@ def record(
         looked_up = other.submit(history.urls_of, ids)
         number, sets, link = numbered_lists(timeline.page[readable], timeline.links[readable], timeline.sets)
         url = looked_up.result()
-    first_full = _first_usual if candidates == KNOWN else _first_most
-    start = first_full(timeline.page[seen], rounds.of_visit[seen], len(rounds.ends))
-    cycle = np.where(rounds.of_visit >= 0, np.maximum(rounds.of_visit - start, 0), -1)
+    start, cycle = _cycles(timeline, rounds, seen, candidates)
     pages = _Pages.known(timeline, ids, url, cycle if candidates == KNOWN else np.minimum(cycle, 0))
     view = _View.of(timeline, pages.row_of(timeline.page), cycle, is_seen)
     of_visit = np.full(timeline.n_visits, -1, np.int64)
@@ -185,6 +184,13 @@ def _with_words(world: World, history: History, visit: Ints, *, with_words: bool
     if with_words:
         world = replace(world, text=np.where(is_seen, said.text, -1).astype(np.int32), words=said.counts)
     return world
+
+
+def _cycles(timeline: Timeline, rounds: Rounds, seen: Ints, candidates: str) -> tuple[int, Ints]:
+    """The round that is cycle 0, and the cycle of each visit; those before it belong to it. -1: none."""
+    first_full = _first_usual if candidates == KNOWN else _first_most
+    start = first_full(timeline.page[seen], rounds.of_visit[seen], len(rounds.ends))
+    return start, np.where(rounds.of_visit >= 0, np.maximum(rounds.of_visit - start, 0), -1)
 
 
 def _first_most(page: Ints, of_visit: Ints, n_rounds: int) -> int:

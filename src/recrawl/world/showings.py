@@ -15,8 +15,8 @@ from recrawl.core.arrays import Flags, Ints, Ints8, Ints32
 from recrawl.core.times import NEVER
 from recrawl.history import History, Timeline
 from recrawl.history.history import count_new
+from recrawl.history.link_sets import LinkSets
 from recrawl.history.novelty import new_since_previous
-from recrawl.history.timeline import LinkSets
 from recrawl.web.visit import Outcome
 from recrawl.world.notions import Notion
 from recrawl.world.pages import Need

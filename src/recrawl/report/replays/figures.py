@@ -6,14 +6,14 @@ References: Pham, Santos and Freire (2018), Figs. 3 to 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recrawl.core.arrays import Floats
 from recrawl.core.words import number, percent
-from recrawl.replay.run import AGE_HOURS
+from recrawl.replay.run import AGE_HOURS, Row
 from recrawl.replay.runs import Replayed
 from recrawl.replay.summary import age_counts, column, coverage_over_time
 from recrawl.report.figures import DASHES, DATE_HOVER, GREY, SYMBOLS, blank_figure, curve_style, plotly_text
@@ -39,16 +39,16 @@ def coverage_figure(replays: Replays, budget: int) -> Figure:
         f"{title}, with {budget_text(replays, budget)}", CYCLE_END, "found, of the links so far", height(replays)
     )
     for run, style in drawn(replays, budget):
-        values = coverage_over_time(run.rows)
-        kept = thinned(len(values))
-        figure.add_scatter(
-            x=times(run)[kept],
-            y=values[kept],
-            name=f"{plotly_text(name_of(run))}: {replays.coverage(run):.3f}",
-            hovertemplate=f"{DATE_HOVER}: %{{y:.1%}}<extra>%{{fullData.name}}</extra>",
-            **style,
-        )
+        add_coverage(figure, run, run.rows, f"{plotly_text(name_of(run))}: {replays.coverage(run):.3f}", style)
     return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+
+
+def add_coverage(figure: Figure, run: Replayed, rows: Sequence[Row], name: str, style: dict[str, Any]) -> None:
+    """Draw the share of the links published so far that rows of a run have found so far."""
+    values = coverage_over_time(rows)
+    kept = thinned(len(values))
+    hover = f"{DATE_HOVER}: %{{y:.1%}}<extra>%{{fullData.name}}</extra>"
+    figure.add_scatter(x=times(run)[kept], y=values[kept], name=name, hovertemplate=hover, **style)
 
 
 def budget_figure(replays: Replays) -> Figure:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from recrawl.core.words import percent
 from recrawl.replay.summary import all_links, column, coverage_over_time, share
-from recrawl.report.figures import DATE_HOVER, blank_figure, plotly_text
+from recrawl.report.figures import blank_figure, plotly_text
 from recrawl.report.replays.comparison import Replays
-from recrawl.report.replays.figures import CYCLE_END, drawn, height, thinned, times
+from recrawl.report.replays.figures import CYCLE_END, add_coverage, drawn, height
 from recrawl.report.replays.tables import budget_text, name_of
 from recrawl.report.tables import Cell, Table, with_best
 
@@ -39,15 +39,9 @@ def focus_figure(replays: Replays, budget: int) -> Figure:
         visible = style["visible"] if shown <= MAX_DRAWN else "legendonly"
         everything = [{"found": row["found_all"], "published": row["published_all"]} for row in run.rows]
         for what, rows, dash in (("relevant", run.rows, "solid"), ("all", everything, "dot")):
-            values = coverage_over_time(rows)
-            kept = thinned(len(values))
-            figure.add_scatter(
-                x=times(run)[kept],
-                y=values[kept],
-                name=f"{plotly_text(name_of(run))}, {what}: {values[-1]:.3f}",
-                hovertemplate=f"{DATE_HOVER}: %{{y:.1%}}<extra>%{{fullData.name}}</extra>",
-                **style | {"visible": visible, "line": style["line"] | {"dash": dash}},
-            )
+            name = f"{plotly_text(name_of(run))}, {what}: {coverage_over_time(rows)[-1]:.3f}"
+            dashed = style | {"visible": visible, "line": style["line"] | {"dash": dash}}
+            add_coverage(figure, run, rows, name, dashed)
     return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
 
 

@@ -33,7 +33,7 @@ def write_replay_page(
 
 def scope(replays: Replays) -> str:
     """What was replayed, in a sentence."""
-    every = "as crawled" if replays.every in ("auto", "crawl") else f"every {replays.every}"
+    every = {"auto": "by the times of visits", "crawl": "as crawled"}.get(replays.every, f"every {replays.every}")
     span = f"from {replays.first_at} to {replays.last_at} UTC"
     seen = f"; before that, every policy saw {count(replays.observed, 'cycle')} completely" if replays.observed else ""
     notes = seen + (f"; {'; '.join(replays.notes)}" if replays.notes else "")

@@ -208,7 +208,10 @@ def _why_nothing_compared(statistics: LinkStatistics) -> str:
     if not statistics.n_pages:
         return "The history holds no pages."
     if len(statistics.rounds) < 2:
-        return "New links show only when a page is seen again: the history has fewer than two rounds."
+        return (
+            "New links show only when a page is seen again: the history has fewer than two rounds; for a crawl without pauses "
+            "name them, as in --every 1d."
+        )
     return "No page was seen with its links in two rounds, so nothing can be compared."
 
 
