@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from making import link_sets
 from recrawl.core.hashing import hash64
+from recrawl.core.ids import IdFilter
 from recrawl.errors import HistoryError
 from recrawl.history import History
 from recrawl.history.link_sets import LinkSets
 from recrawl.history.row_groups import RowGroup, row_groups, side_by_side
 from recrawl.history.schema import LINK_SETS, URLS
-from recrawl.history.url_lookup import IdFilter, look_up
+from recrawl.history.url_lookup import look_up
 from recrawl.web.visit import Visit
 
 IDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)

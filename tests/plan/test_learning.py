@@ -373,7 +373,7 @@ def test_a_damaged_or_foreign_state_is_ignored(damage: str, tmp_path: Path, monk
     history = History.create(tmp_path / "h")
     history.add(made_up(3))
     whole = planned(history, "average-count", carry=True)
-    kind = "*.piece" if damage == "piece" else "*.state"
+    kind = "*.lz4" if damage == "piece" else "*.state"
     for path in (tmp_path / "h" / "states").glob(kind):
         data = path.read_bytes()
         path.write_bytes(

@@ -49,16 +49,3 @@ class LinkLists:
         of_list = np.repeat(np.arange(len(start) - 1), np.diff(start))
         links = page[is_known]
         return LinkLists(start, links[np.lexsort((links, of_list))])
-
-
-def places_of(ids: Ints, wanted: Ints) -> Ints:
-    """The place of each wanted id among some ids, in any order and none twice; -1 where it is not among them.
-
-    >>> places_of(np.array([7, 3, 5]), np.array([5, 4, 7]))
-    array([ 2, -1, 0])
-    """
-    if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(ids)
-    at = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
-    return np.where(ids[order][at] == wanted, order[at], -1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -123,7 +123,7 @@ _TAKERS: list[tuple[Any, Callable[[_Taker, Any], Any]]] = [
 _WITH_SUBCLASSES = (np.generic, Enum, tuple, pa.Array, pa.ChunkedArray)
 
 
-def restored(tree: Any, arrays: Arrays, owner: type | None = None) -> Any:
+def restored(tree: Any, arrays: Sequence[NDArray[Any]], owner: type | None = None) -> Any:
     """The value that `taken` took apart; `owner`, and other classes of its module, may be among its objects beside recrawl's.
 
     Raises `BadState` for anything that is not of that form.
@@ -137,7 +137,7 @@ def restored(tree: Any, arrays: Arrays, owner: type | None = None) -> Any:
 
 
 class _Restorer:
-    def __init__(self, arrays: Arrays, owner: type | None) -> None:
+    def __init__(self, arrays: Sequence[NDArray[Any]], owner: type | None) -> None:
         self.arrays, self.owner = arrays, owner
 
     def value(self, tree: Any) -> Any:

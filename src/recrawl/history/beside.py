@@ -41,20 +41,6 @@ class Beside:
         except OSError:
             return None
 
-    def read_into(self, name: str, room: memoryview) -> int | None:
-        """Read a file into the front of some memory; its size, or None where it cannot be read or does not fit."""
-        try:
-            with self._path(name).open("rb", buffering=0) as file:
-                size = os.fstat(file.fileno()).st_size
-                if size > len(room):
-                    return None
-                n = 0
-                while n < size and (more := file.readinto(room[n:size])):
-                    n += more
-                return n
-        except OSError:
-            return None
-
     def write_bytes(self, name: str, data: bytes | memoryview) -> None:
         """Write a file, whole or not at all."""
         self.make_history()

@@ -12,8 +12,8 @@ from numba import njit
 
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.hashtable import new_index, slot
+from recrawl.core.ids import IdFilter
 from recrawl.history.row_groups import RowGroup, side_by_side
-from recrawl.history.url_lookup import IdFilter
 from recrawl.web.link_kinds import LinkKind
 
 
@@ -77,8 +77,6 @@ class LinkSets:
         digests, places, n = [wanted[:0]], [], 0
         read = side_by_side(lambda group: only.among(group.read(["digest"])["digest"].to_numpy()), groups)
         for group, (row, which) in zip(groups, read, strict=True):
-            in_order = np.argsort(row)
-            row, which = row[in_order], which[in_order]
             once = np.zeros(len(row), np.bool_)
             once[np.unique(which, return_index=True)[1]] = True  # a set may be there twice
             once &= left[which]

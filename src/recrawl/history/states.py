@@ -1,35 +1,42 @@
 """What was learnt from a history, kept beside it: one file per checkpoint, and large arrays in pieces named by their digests.
 
 A state is never needed: without it everything is learnt again, to the same numbers. It is written whole or not at all, pieces
-before the file that names them, and everything is checked when it is read. Pieces that did not change are not written again.
+before the file that names them, and everything is checked when it is read. Pieces that did not change are not written again; those
+that did are compressed, as a disk takes longer than that.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
 from recrawl.core.snapshot import Arrays
 from recrawl.core.version import __version__
-from recrawl.core.workers import in_threads
+from recrawl.core.workers import cores
 from recrawl.errors import BadState
 from recrawl.history.beside import Beside
 
 FOLDER = "states"
-FORMAT = 5  #: raised when an older state would lead to other numbers
+FORMAT = 6  #: raised when an older state would lead to other numbers, or cannot be read
 PIECE = 8 << 20  #: bytes
 SMALL = 1 << 18  #: bytes; arrays up to this size are in the file of the checkpoint itself
 CHECKPOINTS = 4  #: that are kept of one subject
 ABANDONED = (
     3600.0  #: seconds after which a piece that no list names is removed: another planner may be about to name it
 )
-_LIST, _PIECE, _DRAFT = ".state", ".piece", ".draft"  # drafts are left by writers that were killed
+_LIST, _PIECE = ".state", ".lz4"
+_LEFT = (_PIECE, ".draft", ".piece")  # drafts are of writers that were killed, `.piece` of older versions
+_LZ4 = pa.Codec("lz4_raw")  # knows no sizes: nothing can unpack to more than is expected of it
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,9 @@ class States:
     >>> states = States(History.create(tempfile.mkdtemp()).beside)
     >>> states.save("subject", 7, {"n": 1}, {"tree": 0}, [np.arange(3)])
     >>> (kept,) = states.checkpoints("subject")
-    >>> states.load(kept)
-    ({'tree': 0}, [array([0, 1, 2])])
+    >>> tree, arrays = states.load(kept)
+    >>> tree, arrays[0]
+    ({'tree': 0}, array([0, 1, 2]))
     """
 
     def __init__(self, beside: Beside) -> None:
@@ -91,7 +99,7 @@ class States:
             piece = data[begin : begin + PIECE]
             name = xxhash.xxh3_128_hexdigest(piece) + _PIECE
             if name not in known:
-                self.beside.write_bytes(name, piece)
+                self.beside.write_bytes(name, memoryview(_LZ4.compress(pa.py_buffer(piece))))
                 known.add(name)
             names.append(name)
         return names
@@ -105,16 +113,17 @@ class States:
                 found.append(Checkpoint(name, content["until"], content["head"]))
         return sorted(found, key=lambda each: -each.until)
 
-    def load(self, checkpoint: Checkpoint) -> tuple[Any, Arrays]:
-        """What was kept; raises `BadState` where any of it is missing or damaged."""
+    def load(self, checkpoint: Checkpoint) -> tuple[Any, Sequence[NDArray[Any]]]:
+        """What was kept; raises `BadState` where any of it is missing or damaged, of an array when that is asked for.
+
+        Arrays are read in the background: whoever asks for one waits for that one alone.
+        """
         content = self._listed(checkpoint.name)
         if content is None:
             raise BadState(f"the state {checkpoint.name} is damaged")
-        small = content["small"]
-        try:
-            arrays = in_threads(lambda each: self._array(each, small), ((each,) for each in content["arrays"]))
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            raise BadState(f"the state {checkpoint.name} is damaged: {error}") from error
+        threads, small = ThreadPoolExecutor(cores()), content["small"]
+        arrays = _Awaited([threads.submit(self._array, each, small) for each in content["arrays"]])
+        threads.shutdown(wait=False)
         return content["tree"], arrays
 
     def _array(self, listed: dict[str, Any], small: memoryview) -> NDArray[Any]:
@@ -127,14 +136,21 @@ class States:
             return array
         at = 0
         for name in where:
-            size = self.beside.read_into(name, room[at:].data)
-            if size is None or xxhash.xxh3_128_hexdigest(room[at : at + size].data) + _PIECE != name:
-                self.beside.remove(name)  # else it would be taken for the right one the next time it is to be written
-                raise BadState(f"a piece of a state, {name}, is missing or damaged")
-            at += size
+            piece = self._piece(name, min(PIECE, len(room) - at))
+            room[at : at + len(piece)] = piece
+            at += len(piece)
         if at != len(room):
             raise BadState("a state has arrays that are not complete")
         return array
+
+    def _piece(self, name: str, size: int) -> NDArray[np.uint8]:
+        packed, piece = self.beside.read_bytes(name), np.empty(0, np.uint8)
+        with suppress(pa.ArrowException, OSError):
+            piece = np.frombuffer(_LZ4.decompress(packed or b"", size), np.uint8)
+        if packed is None or xxhash.xxh3_128_hexdigest(piece.data) + _PIECE != name:
+            self.beside.remove(name)  # else it would be taken for the right one the next time it is to be written
+            raise BadState(f"a piece of a state, {name}, is missing or damaged")
+        return piece
 
     def forget(self, checkpoint: Checkpoint) -> None:
         """Remove a state."""
@@ -167,8 +183,21 @@ class States:
             if name.endswith(_LIST) and (content := self._listed(name)) is not None:
                 needed |= {piece for each in content["arrays"] if isinstance(each["at"], list) for piece in each["at"]}
         for name, changed in self.beside.files():
-            if name.endswith((_PIECE, _DRAFT)) and name not in needed and now - changed > ABANDONED:
+            if name.endswith(_LEFT) and name not in needed and now - changed > ABANDONED:
                 self.beside.remove(name)
+
+
+class _Awaited(Sequence[NDArray[Any]]):
+    """Arrays that are still being read."""
+
+    def __init__(self, jobs: list[Future[NDArray[Any]]]) -> None:
+        self._jobs = jobs
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._jobs[i].result()
 
 
 def _is_needed(checkpoint: Checkpoint, newer: list[Checkpoint]) -> bool:

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints8, places_of
+from recrawl.core.arrays import Flags, Floats, Ints, Ints8
+from recrawl.core.ids import places_of
 from recrawl.core.words import count
 from recrawl.errors import BadOption, NotEnoughData
 from recrawl.history import History, LinkSets, Timeline

@@ -22,7 +22,8 @@ import numpy as np
 import orjson
 import xxhash
 
-from recrawl.core.arrays import Ints, places_of
+from recrawl.core.arrays import Ints
+from recrawl.core.ids import places_of
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER, iso_text, microseconds, moment
 from recrawl.core.words import count

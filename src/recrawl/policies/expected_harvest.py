@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from recrawl.core.arrays import Flags, Ints
+from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.times import US_PER_HOUR, microseconds
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
@@ -20,6 +21,7 @@ from recrawl.world.pages import Need, Pages, Visits
 if TYPE_CHECKING:
     from recrawl.policies.harvest.model import StockModel
     from recrawl.policies.harvest.prediction import HarvestPrediction
+    from recrawl.policies.harvest.siblings import Neighbours
 
 FAVOURS = ("coverage", "freshness")
 LEAST_PATIENCE = 2.0  #: sweeps: no crawl visits a page sooner
@@ -106,7 +108,8 @@ class ExpectedHarvest(Policy):
         n, hours = len(pages), microseconds(now) / US_PER_HOUR
         if n == 0:
             return Choice.none()
-        model, predicted = self._predicted(pages, budget, hours)
+        at_hand = self._predicted(pages, budget, hours)
+        model, predicted = at_hand.model, at_hand.predicted
         used = [name for name in ("urgency", "safety") if self.favour == "coverage" and getattr(self, name)]
         factors = {name: getattr(predicted.worth, name) for name in used}
         if pages.importance is not None:
@@ -115,7 +118,7 @@ class ExpectedHarvest(Policy):
         for factor in factors.values():
             score = score * factor
         may = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
-        clock, last = model.clock(hours)
+        clock, last = at_hand.clock
         trials = self._unexplored(pages, predicted, budget, may)
         chosen, left, cause = pick(
             score=score,
@@ -128,7 +131,7 @@ class ExpectedHarvest(Policy):
             last=last,
             followed=model.streams.followed,
             prior=model.streams.pseudo_links * model.streams.shares,
-            pairs=model.pairs(is_reversed=True),
+            pairs=at_hand.pairs_by_shower,
         )
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
@@ -152,17 +155,17 @@ class ExpectedHarvest(Policy):
         best = np.argsort(-pairs.share[mine], kind="stable")[:TOP_OVERLAPS]
         return tuple(zip(pairs.other[mine][best].tolist(), pairs.share[mine][best].tolist(), strict=True))
 
-    def _predicted(self, pages: Pages, budget: Budget, hours: float) -> tuple[StockModel, HarvestPrediction]:
+    def _predicted(self, pages: Pages, budget: Budget, hours: float) -> _Cached:
         """The model at this moment and its prediction for all pages, kept until it learns: a plan needs it several times."""
         per_cycle = budget.per_cycle or budget.pages
         cached = self._cached
         if cached is not None and (cached.hours, cached.per_cycle) == (hours, per_cycle):
-            return cached.model, cached.predicted
+            return cached
         model = self.model_.at(hours, pages.related)
         sweep = model.cycle_hours * max(len(pages) / max(per_cycle, 1), 1.0)
         predicted = model.predict(hours, sweep, self._patience(model, hours, sweep))
         self._cached = _Cached(hours, per_cycle, model, predicted)
-        return model, predicted
+        return self._cached
 
     def _patience(self, model: StockModel, hours: float, sweep: float) -> float:
         """Hours after which a link is worth half as much."""
@@ -191,3 +194,13 @@ class _Cached:
     per_cycle: int
     model: StockModel
     predicted: HarvestPrediction
+
+    @cached_property
+    def clock(self) -> tuple[float, Floats]:
+        """Now, and when each page was last seen, by the rhythm's clock."""
+        return self.model.clock(self.hours)
+
+    @cached_property
+    def pairs_by_shower(self) -> Neighbours:
+        """Siblings, by the page that shows the links."""
+        return self.model.pairs(is_reversed=True)

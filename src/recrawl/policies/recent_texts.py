@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from recrawl.core.arrays import Ints, Ints32, places_of
+from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.ids import places_of
 
 
 class RecentTexts:

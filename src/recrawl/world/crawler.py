@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists, places_of
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.core.hashtable import EMPTY, HashSet, slot
+from recrawl.core.ids import places_of
 from recrawl.core.times import US_PER_HOUR, moment
 from recrawl.world.kernels import learn_links, lists_of, unknown_links
 from recrawl.world.page_names import folders_and_namesakes

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists, places_of
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
+from recrawl.core.ids import places_of
 from recrawl.errors import NotEnoughData
 from recrawl.history import History, Timeline
 from recrawl.history.importance import statements
@@ -72,12 +73,10 @@ def record(
     start, cycle = _cycles(timeline, rounds, seen, candidates)
     pages = _Pages.known(timeline, ids, url, cycle if candidates == KNOWN else np.minimum(cycle, 0))
     view = _View.of(timeline, pages.row_of(timeline.page), cycle, is_seen)
-    of_visit = np.full(timeline.n_visits, -1, np.int64)
-    of_visit[readable] = number
-    shows = _shown(timeline, of_visit, view)
-    first_shown, first_at = _first_shown(
-        view, shows, timeline.at[view.visit], sets, number[cycle[readable] == 0], len(link)
-    )
+    shows = _shown(timeline, readable, number, view)
+    at_first = number[cycle[readable] == 0]
+    del seen, readable, number, cycle  # each is as large as all visits
+    first_shown, first_at = _first_shown(view, shows, timeline.at[view.visit], sets, at_first, len(link))
     place = sites_of(pages.url, roots)
     world = World(
         page=pages.page,
@@ -97,7 +96,7 @@ def record(
         first_shown=first_shown,
         first_at=first_at,
         between=between,
-        importance=_importance(history, timeline.page[view.visit], rounds.ends[start:][view.cycle]),
+        importance=_importance(history, timeline, view, rounds.ends[start:]),
     )
     world = world if candidates == KNOWN else world.with_all_known()
     if not with_words and notion is None:
@@ -156,18 +155,19 @@ class _View:
         )
 
 
-def _shown(timeline: Timeline, number: Ints, view: _View) -> Ints32:
-    """Which list each visit showed; or why it showed none."""
-    outcome = timeline.outcome[view.visit]
-    unseen = np.select([outcome == Outcome.FAILED, outcome == Outcome.GONE], [FAILED, GONE], UNREAD)
-    of_visit = number[view.visit]
-    return np.where(of_visit >= 0, of_visit, unseen).astype(np.int32)
+def _shown(timeline: Timeline, readable: Ints, number: Ints, view: _View) -> Ints32:
+    """Which list each visit showed, as the readable ones have a number of it; or why it showed none."""
+    shown = np.full(timeline.n_visits, UNREAD, np.int32)
+    shown[timeline.outcome == Outcome.FAILED] = FAILED
+    shown[timeline.outcome == Outcome.GONE] = GONE
+    shown[readable] = number
+    return shown[view.visit]
 
 
-def _importance(history: History, page: Ints, until: Ints) -> Floats | None:
-    """How much pages matter by some moments; None where all matter alike."""
+def _importance(history: History, timeline: Timeline, view: _View, ends: Ints) -> Floats | None:
+    """How much pages mattered by the end of the cycle of each visit; None where all matter alike."""
     stated = statements(history)
-    importance = None if stated is None else stated.in_force(page, until)
+    importance = None if stated is None else stated.in_force(timeline.page[view.visit], ends[view.cycle])
     return None if importance is None or (importance == 1.0).all() else importance
 
 

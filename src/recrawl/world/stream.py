@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists, places_of
+from recrawl.core.arrays import Flags, Ints, Ints8, Ints32, LinkLists
 from recrawl.core.growing import grown
+from recrawl.core.ids import IdFilter, places_of
 from recrawl.core.times import NEVER, moment
-from recrawl.core.workers import cores, even_ranges, in_threads
 from recrawl.errors import HistoryError
 from recrawl.history import History
-from recrawl.history.url_lookup import IdFilter
 from recrawl.web.visit import Outcome
 from recrawl.world.batches import BatchRule, distinct_moments
 from recrawl.world.kernels import learn_links, lists_of, unknown_links
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from recrawl.world.texts import StreamTexts
 
 RECENT = 100  #: batches that show how long one usually is
+GROWTH = 8  #: a run of links is so much longer than the next one, at least: few are copied when more come
 AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 
 
@@ -47,7 +47,7 @@ class Stream:
     pages: Pages = field(default_factory=lambda: Pages.unseen(np.empty(0, np.int64), np.empty(0, np.int64)))
     page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
     url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
-    link: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history of the numbered links
+    links: list[Ints] = field(default_factory=list)  # ids in the history of the numbered links, in runs
     texts: StreamTexts | None = None  # shown so far; None: no policy needs them
     last_new: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # when a page last showed a new link; NEVER
     until: int = NEVER  # microseconds: all visits up to then were followed
@@ -59,6 +59,11 @@ class Stream:
     def n_visits(self) -> int:
         """How many visits were followed."""
         return int(self.pages.n_visits.sum())
+
+    @property
+    def n_links(self) -> int:
+        """How many links are numbered."""
+        return sum(map(len, self.links))
 
     @property
     def cycle_hours(self) -> float | None:
@@ -73,7 +78,7 @@ class Stream:
         self._take_over(segment)
         if self.began is None and len(segment.at):
             self.began = int(segment.at.min())
-        known: Flags = np.zeros(len(self.link), np.bool_)
+        known: Flags = np.zeros(self.n_links, np.bool_)
         known[: segment.n_links_before] = True
         for part in segment.parts():
             n_before = len(self.pages)
@@ -86,7 +91,9 @@ class Stream:
     def _take_over(self, segment: Segment) -> None:
         """Number the pages and links that the segment adds."""
         if len(segment.new_link):
-            self.link = np.concatenate([self.link, segment.new_link])
+            self.links.append(segment.new_link)
+            while len(self.links) > 1 and len(self.links[-1]) > len(self.links[-2]) // GROWTH:
+                self.links[-2:] = [np.concatenate(self.links[-2:])]
         if len(segment.new_page):
             self.page = np.concatenate([self.page, segment.new_page])
             self.url = pa.concat_arrays([self.url, segment.new_url])
@@ -224,7 +231,7 @@ def next_segment(
     row = places_of(np.concatenate([stream.page, new_page]), page)
     readable = np.flatnonzero(showings.links >= 0)
     of_visit, lists, link = numbered_lists(page[readable], showings.links[readable], showings.sets)
-    lists, new_link = _renumbered(lists, link, stream.link)
+    lists, new_link = _renumbered(lists, link, stream.links)
     number = np.full(len(at), -1, np.int64)
     number[readable] = of_visit
     segment = Segment(
@@ -242,11 +249,11 @@ def next_segment(
         new_page=new_page,
         new_url=new_url,
         new_link=new_link,
-        n_links_before=len(stream.link),
+        n_links_before=stream.n_links,
         roots=roots,
     )
     if Need.GRAPH in needs:
-        pages, links = np.concatenate([stream.page, new_page]), np.concatenate([stream.link, new_link])
+        pages, links = np.concatenate([stream.page, new_page]), np.concatenate([*stream.links, new_link])
         segment.page_of = places_of(pages, links).astype(np.int32)
     if showings.words is not None:
         segment.text, segment.words = _texts(stream, history, showings, showings.words)
@@ -277,26 +284,24 @@ def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tup
     return ids[order], url.take(pa.array(order)), first[order]
 
 
-def _renumbered(lists: LinkLists, link: Ints, known: Ints) -> tuple[LinkLists, Ints]:
+def _renumbered(lists: LinkLists, link: Ints, known: list[Ints]) -> tuple[LinkLists, Ints]:
     """The lists with the numbers that links have in a stream; and the ids of links that are new to it."""
-    if not len(known) or not len(link):
+    n_known = sum(map(len, known))
+    if not n_known or not len(link):
         return lists, link
-    if len(known) + len(link) >= 2**31:
+    if n_known + len(link) >= 2**31:
         raise HistoryError(
-            f"{len(known) + len(link):,} links are more than can be numbered: leave hosts out of the history"
+            f"{n_known + len(link):,} links are more than can be numbered: leave hosts out of the history"
         )
     number = np.full(len(link), -1, np.int32)
-
-    def look_for(low: int, high: int) -> None:
-        some = link[low:high]
-        order = np.argsort(some)
-        at, which = IdFilter(some[order]).among(known)
-        number[low + order[which]] = at
-
-    # A filter for all of them at once would be larger than they are.
-    in_threads(look_for, even_ranges(len(link), max(-(-len(link) // AT_ONCE), cores())))
+    for low in range(0, len(link), AT_ONCE):  # a filter for all of them at once would be larger than they are
+        some, n = IdFilter(link[low : low + AT_ONCE]), 0
+        for run in known:
+            place = some.places_in(run)
+            np.copyto(number[low : low + AT_ONCE], n + place, where=place >= 0, casting="same_kind")
+            n += len(run)
     is_new = number < 0
-    number[is_new] = len(known) + np.arange(int(is_new.sum()))
+    number[is_new] = n_known + np.arange(int(is_new.sum()))
     links = number[lists.links]
     _sort_lists(lists.start, links)
     return LinkLists(lists.start, links), link[is_new]

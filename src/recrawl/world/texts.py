@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from recrawl.core.arrays import Ints, Ints32, places_of
+from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.ids import places_of
 from recrawl.history import History
 from recrawl.history.stored_words import all_words
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.core.arrays import places_of
+from recrawl.core.ids import places_of
 from recrawl.history import History
 from recrawl.history.hints import HINTS
 from recrawl.insight.hints.evidence import KINDS, host_numbers, microseconds_of

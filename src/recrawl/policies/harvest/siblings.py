@@ -144,12 +144,16 @@ class Siblings:
 
     def prune(self) -> None:
         """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
-        most = most_pairs(self.n_pages)
-        if self._n_pairs.max(initial=0) <= most:
+        most, n_pairs = most_pairs(self.n_pages), self._n_pairs
+        has_many = n_pairs > most
+        if not has_many.any():
             return
-        start, at = self._all()
-        order = np.lexsort((-self.shares(at), np.repeat(np.arange(self.n_pages), np.diff(start))))
-        self._rebuild(np.sort(at[order[_ramps(np.diff(start)) < most]]), 0)
+        at = self._all()[1]
+        is_of_many = np.repeat(has_many, n_pairs)
+        of_many, page = at[is_of_many], np.repeat(np.flatnonzero(has_many), n_pairs[has_many])
+        order = np.lexsort((-self.shares(of_many), page))
+        strongest = of_many[order[_ramps(n_pairs[has_many]) < most]]
+        self._rebuild(np.sort(np.concatenate([at[~is_of_many], strongest])), 0)
 
     def shares(self, at: Ints) -> Floats:
         """The shares of the pairs in these slots."""
