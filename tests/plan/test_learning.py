@@ -22,7 +22,7 @@ import pytest
 from recrawl.core.snapshot import restored, taken
 from recrawl.core.times import NEVER
 from recrawl.errors import BadState
-from recrawl.history import History, Timeline
+from recrawl.history import BatchBuilder, History, Timeline
 from recrawl.history.states import States
 from recrawl.plan.learning import Learning
 from recrawl.plan.new_visits import NewVisits
@@ -32,6 +32,7 @@ from recrawl.policies import known, named
 from recrawl.policies.base import Policy
 from recrawl.testing import tiny_history
 from recrawl.web.visit import Visit
+from recrawl.world.notions import notion_from
 from recrawl.world.pages import Need
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -265,6 +266,21 @@ def test_words_that_are_added_to_old_visits_are_learnt_from(tmp_path: Path) -> N
     assert again == Planner(history, replace(options, relearn=True), NOW).plan().to_arrow()
 
 
+@pytest.mark.parametrize("table", ["short_terms", "sketches"])
+def test_what_a_second_import_tells_of_old_texts_is_learnt_from(table: str, tmp_path: Path) -> None:
+    history, builder = History.create(tmp_path / "h"), BatchBuilder()
+    for visit in made_up(13):
+        builder.add(visit)
+    batch = builder.take()
+    history.append({name: rows for name, rows in batch.items() if name != table})
+    planned(history, "lambda-crawl", carry=True, change="shingles:0.8")
+    assert history.append(batch).added == 0
+    notes = notes_of(history, "lambda-crawl", notion=notion_from("shingles:0.8"))
+    assert any("more is known of what pages said" in note for note in notes)
+    carried = planned(history, "lambda-crawl", carry=True, change="shingles:0.8")
+    assert carried == planned(history, "lambda-crawl", relearn=True, change="shingles:0.8")
+
+
 def test_a_plan_that_fails_waits_until_its_state_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History.create(tmp_path / "h")
     history.add(made_up(13))
@@ -354,7 +370,9 @@ def test_another_pace_of_the_crawl_is_said_and_everything_learnt_again(tmp_path:
     assert note.startswith("learning again from the beginning, since visits now come in batches of")
 
 
-def test_a_compaction_keeps_states_valid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [7, 8_000_000])
+def test_a_compaction_keeps_states_valid(at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recrawl.history.past.AT_ONCE", at_once)
     history = History.create(tmp_path / "h")
     visits, cut = made_up(8), START + timedelta(days=5)
     for piece in pieces_of([visit for visit in visits if visit.at < cut], 8):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from recrawl.core.array_hashing import hash64_strings
@@ -130,3 +132,16 @@ def best_rows(page: Ints, at: Ints, rank: Callable[[], Ints]) -> Ints:
         order = order[np.lexsort((rank()[order], at, page))]
         order = order[np.append(~repeated, True)]  # ascending by precedence: the last of equal keys is the best
     return order
+
+
+def ranges_of(key: str, n: int) -> list[pc.Expression | None]:
+    """Conditions that part rows by a key, which is a hash, into `n` parts of about equal size; None: all rows.
+
+    >>> len(ranges_of("page", 3)), ranges_of("page", 1), ranges_of("page", 0)
+    (3, [None], [])
+    """
+    if n < 2:
+        return [None] * n
+    bounds, value = np.linspace(-(2.0**63), 2.0**63, n + 1)[1:-1].astype(np.int64).tolist(), pc.field(key)
+    between = [(value >= low) & (value < high) for low, high in pairwise(bounds)]
+    return [value < bounds[0], *between, value >= bounds[-1]]

@@ -29,7 +29,7 @@ from recrawl.core.arrays import Flags, Ints
 from recrawl.core.files import write_text
 from recrawl.core.version import __version__
 from recrawl.errors import HistoryError
-from recrawl.history.keys import KnownIds, best_rows, precedence, settle
+from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
@@ -185,13 +185,7 @@ class Store:
         rows = ds.dataset(files, schema=TABLES[name])
         n_bytes = sum(os.path.getsize(file) for file in files)
         n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE), -(-n_bytes // BYTES_AT_ONCE)) if files else 0
-        bounds = np.linspace(-(2.0**63), 2.0**63, n_parts + 1)[1:-1].astype(np.int64)
-        for low, high in zip([None, *bounds], [*bounds, None], strict=True) if n_parts else []:
-            where = None
-            for bound, test in ((low, "greater_equal"), (high, "less")):
-                if bound is not None:
-                    condition = getattr(pa.compute, test)(ds.field(key), pa.scalar(int(bound)))
-                    where = condition if where is None else where & condition
+        for where in ranges_of(key, n_parts):
             part = rows.to_table(filter=where)
             yield from part.take(_unique_rows(name, part)).combine_chunks().to_batches(max_chunksize=131_072)
 

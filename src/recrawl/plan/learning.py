@@ -300,6 +300,9 @@ class Learning:
                 is_late, why = True, late
                 continue
             learnt = self._loaded(states, checkpoint, past)
+            if learnt is not None and learnt.visits.says_more(self.history):
+                is_late, why = True, "more is known of what pages said at earlier visits since the last plan"
+                continue
             if learnt is not None and self._judge is not None and not self._judge.still_holds(learnt.judged):
                 is_late, why = True, "links that were learnt from are judged otherwise since the last plan"
                 continue
@@ -320,7 +323,7 @@ class Learning:
                 raise BadState("it is of something else")
             if learnt.plans != self._own_plans.digest(learnt.stream.until):
                 raise BadState("the plans that were made until then are others now")
-            learnt.visits = past
+            learnt.visits = replace(past, lacking=learnt.visits.lacking)
         except BadState as error:
             self.on_note(f"what was learnt before cannot be used ({error}): learning again")
             with suppress(OSError):

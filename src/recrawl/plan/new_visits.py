@@ -118,7 +118,7 @@ class NewVisits:
         parts = []
         for timeline in self._timelines(since, until):
             part = Showings.of(self.history, timeline, since=since, until=until, needs=needs, notion=notion)
-            past = past.with_more(timeline, since, until, self.files)
+            past = past.with_more(self.history, timeline, since, until, self.files)
             parts.append(part if self.whole is not None else part.trimmed())
         return parts[0] if len(parts) == 1 else Showings.joined(parts), past
 
