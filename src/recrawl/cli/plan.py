@@ -81,7 +81,7 @@ def _show(made: Plan, top: int) -> None:
     from itertools import islice
 
     from recrawl.cli.screen import Screen
-    from recrawl.core.words import count
+    from recrawl.core.words import count, duration
 
     screen = Screen()
     if len(made) and top:
@@ -99,7 +99,7 @@ def _show(made: Plan, top: int) -> None:
     if made.n_starving:
         screen.line(
             f"{count(made.n_starving, 'page')} waited more than {made.request.max_wait.days} days and are not in the plan; "
-            f"so that none waits longer, --budget {made.budget_needed:,} would be needed in every cycle",
+            f"so that none waits longer, --budget {made.budget_needed:,} would be needed every {duration(made.cycle_hours)}",
             style="yellow",
         )
 

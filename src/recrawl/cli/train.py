@@ -71,20 +71,17 @@ def train(
             }
         )
         return
-    from rich.text import Text
+    from recrawl.cli.screen import Screen
 
-    screen = console()
+    screen = Screen()
     show_scores(predictor)
     for sentence in outdone(predictor):
         note(sentence)
-    screen.print(
-        Text(
-            f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
-            f"{predictor.window[1].replace('T', ' ')} UTC: {out}\n"
-            f"next: recrawl predict --model {shlex.quote(out)}{_beside(past.history)}"
-        ),
-        soft_wrap=True,
+    screen.line(
+        f"trained on {predictor.n_pages:,} pages and {predictor.n_rounds} rounds, last visit "
+        f"{predictor.window[1].replace('T', ' ')} UTC: {out}"
     )
+    screen.item(f"next: recrawl predict --model {shlex.quote(out)}{_beside(past.history)}")
 
 
 def _check(model: str, past: HistoryOptions, json: bool) -> None:

@@ -22,7 +22,7 @@ MOST = 0.5  #: of the visits of a batch that a plan must name, for the batch to 
 
 @dataclass(frozen=True)
 class OwnPlans:
-    """The stored plans of one policy with its settings, in the order in which they were made."""
+    """The stored plans of one policy with its settings that have a memo, in the order in which they were made."""
 
     made_at: Ints  # microseconds
     page: list[Ints]  # ids of the pages of each, ascending
@@ -42,11 +42,14 @@ class OwnPlans:
         number = rows["plan"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
         start = np.flatnonzero(np.append(True, np.diff(number) != 0)[: len(number)])
         firsts, page = rows.take(pa.array(start)), rows["page"].to_numpy()
+        of_plan = [np.sort(page[low:high]) for low, high in pairwise([*start.tolist(), len(page)])]
+        memo, name = [_memo(text) for text in firsts["memo"].to_pylist()], firsts["plan"].to_pylist()
+        used = [i for i, each in enumerate(memo) if each]  # of the others nothing comes back
         return cls(
-            made_at=firsts["made_at"].cast(pa.int64()).to_numpy(),
-            page=[np.sort(page[low:high]) for low, high in pairwise([*start.tolist(), len(page)])],
-            memo=[_memo(text) for text in firsts["memo"].to_pylist()],
-            name=firsts["plan"].to_pylist(),
+            made_at=firsts["made_at"].cast(pa.int64()).to_numpy()[used],
+            page=[of_plan[i] for i in used],
+            memo=[memo[i] for i in used],
+            name=[name[i] for i in used],
         )
 
     def memo_for(self, page: Ints, at: Ints) -> Mapping[str, float] | None:

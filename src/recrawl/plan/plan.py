@@ -100,6 +100,7 @@ class Plan:
     changed_by_budget: Floats = field(default_factory=lambda: np.empty(0))  # changed pages expected among them
     n_starving: int = 0
     budget_needed: int = 0  # pages per cycle, so that none waits longer than `request.max_wait`
+    cycle_hours: float = 24.0  # the usual time between two crawls
     memo: dict[str, float] = field(default_factory=dict)  # what the policy must remember of this choice
     chosen_by: str = ""  # the policy with its settings, to which the memo belongs
     site: list[str | None] | None = None  # root of each page, None: under no root; None: sites are registered domains
@@ -171,6 +172,7 @@ class Plan:
             ],
             "starving": self.n_starving,
             "budget_needed": self.budget_needed,
+            "cycle_hours": round(self.cycle_hours, 4),
         } | self._in_focus()
 
     def _in_focus(self) -> dict[str, Any]:

@@ -292,6 +292,7 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         changed_by_budget=np.cumsum(changed_of_ranked),
         n_starving=int(starving.sum()),
         budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / _hours(request.max_wait))),
+        cycle_hours=situation.cycle_hours,
         memo=dict(choice.memo),
         chosen_by=repr(situation.policy),
         site=None if request.roots == DOMAINS else site_names(url, request.roots),

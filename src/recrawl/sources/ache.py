@@ -14,11 +14,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-import orjson
-
 from recrawl.errors import BadRecord, BadUrl
 from recrawl.sources.base import Context, Cut, Source
 from recrawl.sources.bodies import decoded, too_large
+from recrawl.sources.json_objects import json_object
 from recrawl.sources.response import response_visit
 from recrawl.web.urls import canonical
 from recrawl.web.visit import Visit, parse_at
@@ -62,15 +61,9 @@ class Ache(Source):
 
 
 def _record(line: bytes) -> Mapping[str, Any]:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}") from None
-    if isinstance(record, dict) and isinstance(record.get("_source"), dict):
-        record = record["_source"]  # as Elasticsearch and its dump tools give documents
-    if not isinstance(record, dict):
-        raise BadRecord("not a JSON object", repr(line[:60]))
-    return record
+    record = json_object(line)
+    inner = record.get("_source")  # as Elasticsearch and its dump tools give documents
+    return inner if isinstance(inner, dict) else record
 
 
 def _visits(record: Mapping[str, Any], context: Context) -> Iterator[Visit]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-import orjson
-
 from recrawl.errors import BadRecord
 from recrawl.sources.base import Context, Cut, Source
+from recrawl.sources.json_objects import json_object
 from recrawl.web.visit import FIELDS, Visit, from_record
 
 KNOWN = FIELDS - {"base", "given"}  #: what a record may hold; anything else is counted as unknown
@@ -35,16 +34,9 @@ class JsonLines(Source):
         """A visit per line; fields that a visit does not have are counted."""
         for line in context.lines(stream):
             try:
-                record = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                yield BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}")
-                continue
-            if not isinstance(record, dict):
-                yield BadRecord("not a JSON object", repr(line[:60]))
-                continue
-            if not record.keys() <= KNOWN:
-                context.unknown_fields.update(record.keys() - KNOWN)
-            try:
+                record = json_object(line)
+                if not record.keys() <= KNOWN:
+                    context.unknown_fields.update(record.keys() - KNOWN)
                 yield from_record(record, now=context.now)
             except BadRecord as error:
                 yield error

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-import orjson
-
 from recrawl.errors import BadRecord
 from recrawl.sources.base import Context, Cut, Source
+from recrawl.sources.json_objects import json_object
 from recrawl.sources.lbla.numbers import NumberReader
 from recrawl.web.visit import Given, Visit, parse_at
 
@@ -45,14 +44,7 @@ class LblaCrawls(Source):
         numbers = NumberReader(context.not_numbers)
         for line in context.lines(stream):
             try:
-                record = orjson.loads(line)
-                yield (
-                    _visit(record, numbers, context)
-                    if isinstance(record, dict)
-                    else BadRecord("not a JSON object", repr(line[:60]))
-                )
-            except orjson.JSONDecodeError as error:
-                yield BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}")
+                yield _visit(json_object(line), numbers, context)
             except BadRecord as error:
                 yield error
 

@@ -16,10 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, BinaryIO
 
-import orjson
-
 from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.sources.base import Context, Source
+from recrawl.sources.json_objects import json_object
 from recrawl.sources.lbla.numbers import NumberReader
 from recrawl.sources.lbla.page import CRAWLS, PRESENT, SIDES, PageRow, lagged
 from recrawl.sources.streams import text_lines
@@ -162,7 +161,6 @@ def _rows(stream: BinaryIO) -> Iterator[Row | BadRecord]:
 
 def _json_row(line: str) -> Row | BadRecord:
     try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        return BadRecord("not JSON", f"{str(error)[:80]} in {line[:60]!r}")
-    return row if isinstance(row, dict) else BadRecord("not a JSON object", line[:60])
+        return json_object(line)
+    except BadRecord as error:
+        return error
