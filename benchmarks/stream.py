@@ -135,14 +135,11 @@ def going_on(name: str, n_pages: int, n_new: int, limits: dict[str, float], link
             *_limit(limits, "next", fresh.seconds - starting.seconds),
         )
         yield Row("… memory", fresh.gigabytes, "GB", *_limit(limits, "next memory", fresh.gigabytes))
-        whole = usual(history.folder, "--relearn")
-        yield Row("… the same learnt from the beginning", whole.seconds, "s")
-        yield Row(
-            "… next plan / from the beginning",
-            fresh.seconds / whole.seconds,
-            "×",
-            *_limit(limits, "ratio", fresh.seconds / whole.seconds),
-        )
+        if "ratio" in limits:
+            whole = usual(history.folder, "--relearn")
+            yield Row("… the same learnt from the beginning", whole.seconds, "s")
+            ratio = fresh.seconds / whole.seconds
+            yield Row("… next plan / from the beginning", ratio, "×", *_limit(limits, "ratio", ratio))
 
 
 def _limit(limits: dict[str, float], name: str, value: float) -> tuple[str, bool | None]:
