@@ -36,6 +36,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from warc_import.run(500 if quick else 8_000, 64 << 10)
     yield from warc_import.run(500 if quick else 6_000, 0)
     yield from disk.run(5_000 if quick else 50_000)
+    yield from disk.waiting(10_000 if quick else 100_000)
     yield from crawl.run(*((200, 1) if quick else ()))
     yield from svm.run(*((2, 50) if quick else ()))
     yield from temporal.run(*((200, 60) if quick else (temporal.PAGES, temporal.DAYS)))

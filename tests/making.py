@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,3 +153,9 @@ def jsonl(records: Iterable[Mapping[str, Any]]) -> bytes:
 def link_sets(rows: pa.Table) -> LinkSets:
     """The link sets of rows that are not on disk."""
     return LinkSets.from_parts([rows], rows.num_rows, sum(len(part.values) for part in rows["links"].chunks))
+
+
+def without_table(history: Path, name: str) -> None:
+    """Make a history one of a version that did not have this table yet."""
+    shutil.rmtree(history / name)
+    (history / "versions.json").unlink(missing_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from making import without_table
 from recrawl.cli import app
 from recrawl.errors import BadRecord
 from recrawl.history import History, page_timeline, summary
@@ -140,7 +140,7 @@ def test_a_visit_that_is_known_already_may_still_get_one(tmp_path: Path) -> None
 def test_histories_made_before_have_no_table_for_it_and_get_one_when_it_is_needed(tmp_path: Path) -> None:
     history = History.create(tmp_path)
     history.add([visit("a")])
-    shutil.rmtree(tmp_path / "importance")
+    without_table(tmp_path, "importance")
     history = History.open(tmp_path)
     assert of(history, "a") is None
     assert history.visits().to_arrow()["importance"].to_pylist() == [None]

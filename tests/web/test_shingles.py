@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from making import without_table
 from recrawl.core.arrays import Ints32
 from recrawl.core.hashing import hash64
 from recrawl.errors import HistoryError
@@ -171,7 +172,7 @@ def test_equal_texts_around_different_links_have_sketches_of_their_own(tmp_path:
 def test_a_history_without_the_table_of_sketches_is_read_written_and_compacted(tmp_path: Path) -> None:
     folder = tmp_path / "h"
     History.create(folder).add([visit(0, text="words of long ago")])
-    shutil.rmtree(folder / "sketches")
+    without_table(folder, "sketches")
     history = History.open(folder)
     assert stored(history) == {}
     assert history.timeline.n_visits == 1
@@ -186,7 +187,7 @@ def test_a_history_without_the_table_of_sketches_is_read_written_and_compacted(t
 def test_importing_again_adds_the_sketches_that_were_missing(tmp_path: Path) -> None:
     folder, old = tmp_path / "h", [visit(0, text="words of long ago")]
     History.create(folder).add(old)
-    shutil.rmtree(folder / "sketches")
+    without_table(folder, "sketches")
     assert History.open(folder).add(old).added == 0
     assert list(stored(History.open(folder)).values()) == [sketch("words of long ago").tolist()]
 

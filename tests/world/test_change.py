@@ -1,4 +1,3 @@
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import chi2, chi2_contingency
 
+from making import without_table
 from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.history.stored_words import all_words, term_counts
@@ -268,7 +268,7 @@ def test_texts_of_earlier_versions_are_compared_by_their_long_words(notion: Noti
 
 def test_a_history_made_before_short_words_were_kept_stays_readable(tmp_path: Path) -> None:
     _, history = shown_on(tmp_path, {"text": rates(1)}, {"text": rates(1)})
-    shutil.rmtree(tmp_path / "h" / "short_terms")
+    without_table(tmp_path / "h", "short_terms")
     older = History.open(history.folder)
     assert not all_words(older, contents_of(older, "1d").terms).has_short.any()
     older.add([Visit(url=PAGE, at=START + timedelta(days=5), text=rates(3))])

@@ -21,6 +21,7 @@ from recrawl.cli import (
     plan,
     predict,
     relevance,
+    repair,
     replay,
     score,
     seeds,
@@ -65,6 +66,7 @@ for module in (
     synth,
     export,
     compact,
+    repair,
 ):
     module.register(app)
 tidy(app)

@@ -37,10 +37,10 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield beside
         if target.exists():
             shutil.copymode(target, beside)
-        _sync(beside)
+        sync(beside)
         os.replace(beside, target)
         with suppress(OSError):  # some network file systems cannot sync a folder
-            _sync(target.parent)
+            sync(target.parent)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -93,7 +93,15 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def _sync(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, on disk when this returns."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
     """Have the file or folder on disk when this returns."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

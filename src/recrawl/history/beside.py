@@ -45,7 +45,7 @@ class Beside:
         """Write a file, whole or not at all."""
         self.make_history()
         try:
-            self.folder.mkdir(exist_ok=True)
+            files.make_folder(self.folder)
             files.write_bytes(self._path(name), data)
         except OSError as error:
             raise HistoryError(f"cannot write {self._path(name)}: {error.strerror or error}") from error

@@ -7,11 +7,12 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from recrawl.errors import HistoryError
 from recrawl.history.beside import Beside
+from recrawl.history.commits import ROW_GROUP, Conflict, DurableTable
 
 
 def local_files(table: DeltaTable) -> list[str]:
@@ -32,15 +33,20 @@ class SideTable:
             return
         beside.make_history()
         try:
-            write_deltalake(beside.folder / self.name, rows.cast(self.schema), mode="append", schema_mode="merge")
+            durable = self._durable(beside)
+            durable.create()
+            durable.append(rows.cast(self.schema), DeltaTable(durable.folder), blind=True)
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("write", beside, error)) from error
 
     def compact(self, beside: Beside) -> None:
-        """Fewer, larger files; readers of the older ones are not disturbed."""
+        """Fewer, larger files."""
+        durable = self._durable(beside)
         try:
-            DeltaTable(beside.folder / self.name).optimize.compact()
-        except TableNotFoundError:
+            table = DeltaTable(durable.folder)
+            rows = ds.dataset(local_files(table), schema=self.schema)
+            durable.rewrite(rows.to_batches(batch_size=ROW_GROUP), table)
+        except (TableNotFoundError, Conflict):  # another process has just done the same
             return
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("compact", beside, error)) from error
@@ -57,6 +63,9 @@ class SideTable:
             return ds.dataset(files, schema=self.schema).to_table(columns=columns, filter=where)
         except (OSError, pa.ArrowException) as error:
             raise HistoryError(self._message("read", beside, error)) from error
+
+    def _durable(self, beside: Beside) -> DurableTable:
+        return DurableTable(beside.folder / self.name, self.schema)
 
     def _message(self, verb: str, beside: Beside, error: Exception) -> str:
         return f"cannot {verb} the {self.name} of {beside.folder}: {str(error).splitlines()[0]}"

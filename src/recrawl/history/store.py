@@ -22,20 +22,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import ColumnProperties, CommitProperties, DeltaTable, WriterProperties, write_deltalake
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.arrays import Flags, Ints
-from recrawl.core.files import write_text
+from recrawl.core.files import make_folder, write_text
 from recrawl.core.version import __version__
 from recrawl.errors import HistoryError
+from recrawl.history.commits import LOG, Conflict, DurableTable
 from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
+from recrawl.history.log_check import damage, newest_version
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
 
 T = TypeVar("T")
-MARKER = "recrawl.json"
+MARKER, VERSIONS = "recrawl.json", "versions.json"
 #: As they are read: the texts of a large history do not fit 32-bit offsets.
 _WIDE = {
     name: pa.schema([field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema])
@@ -44,8 +46,6 @@ _WIDE = {
 #: What compaction holds in memory, at most (about); bytes as on disk.
 ROWS_AT_ONCE, BYTES_AT_ONCE = 8_000_000, 256 << 20
 TRIES = 20  #: how often to start again when another process has compacted a table meanwhile
-_COMMIT = CommitProperties(max_commit_retries=100)
-_LOG = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Store:
         self._is_made = (folder / MARKER).exists() or not missing_ok
         if self._is_made:
             check_format(folder)
+            check_logs(folder)
         else:
             _check_place(folder)
 
@@ -85,9 +86,9 @@ class Store:
     def make(self) -> None:
         """Make the tables where they are missing; safe when several processes do so at once."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for name, schema in TABLES.items():
-                _create_table(self.folder / name, schema)
+            make_folder(self.folder)
+            for name in TABLES:
+                self._durable(name).create()
             _write_marker(self.folder)
         except (OSError, DeltaError) as error:
             raise HistoryError(f"cannot write the history {self.folder}: {_first_line(error)}") from error
@@ -105,7 +106,9 @@ class Store:
         try:
             for name, key in KEY.items():
                 _despite_compaction(partial(self._append_missing, name, key, batch.get(name)))
-            return _despite_compaction(partial(self._append_visits, batch["visits"]))
+            appended = _despite_compaction(partial(self._append_visits, batch["visits"]))
+            note_versions(self.folder)
+            return appended
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
                 f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
@@ -143,10 +146,9 @@ class Store:
         try:
             return _despite_compaction(lambda: work(self.files(name)))
         except (OSError, DeltaError, pa.ArrowException) as error:
-            raise HistoryError(
-                f"cannot read the table {self.folder / name}: {_first_line(error)}. If files of it are damaged or missing, "
-                "restore the history from a copy, or import its sources into a new one."
-            ) from error
+            wrong = damage(self.folder / name, thorough=True)
+            wrong = wrong or f"cannot read the table {self.folder / name}: {_first_line(error)}"
+            raise HistoryError(damaged(self.folder, wrong)) from error
 
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
@@ -166,6 +168,8 @@ class Store:
         try:
             for name in filter(self._is_there, TABLES):
                 _despite_compaction(partial(self._compact, name))
+            if self._is_made:
+                note_versions(self.folder)
         except (OSError, DeltaError) as error:
             raise HistoryError(
                 f"cannot compact the history {self.folder}: {_first_line(error)}; nothing was lost"
@@ -173,12 +177,7 @@ class Store:
 
     def _compact(self, name: str) -> None:
         table = self._open(name)
-        rows = pa.RecordBatchReader.from_batches(TABLES[name], self._sorted_batches(name, local_files(table)))
-        write_deltalake(table, rows, mode="overwrite", writer_properties=_properties(name), commit_properties=_COMMIT)
-        table = self._open(name)
-        table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
-        table.create_checkpoint()
-        table.cleanup_metadata()
+        self._durable(name).rewrite(self._sorted_batches(name, local_files(table)), table)
 
     def _sorted_batches(self, name: str, files: list[str]) -> Iterator[pa.RecordBatch]:
         key = "page" if name == "visits" else KEY[name]
@@ -188,6 +187,9 @@ class Store:
         for where in ranges_of(key, n_parts):
             part = rows.to_table(filter=where)
             yield from part.take(_unique_rows(name, part)).combine_chunks().to_batches(max_chunksize=131_072)
+
+    def _durable(self, name: str) -> DurableTable:
+        return durable_table(self.folder, name)
 
     def _open(self, name: str) -> DeltaTable:
         return DeltaTable(self.folder / name)
@@ -204,7 +206,7 @@ class Store:
             return
         known = self._known[name]
         if not self._is_there(name):
-            _create_table(self.folder / name, TABLES[name])
+            self._durable(name).create()
         table = self._open(name)
         known.read_new(local_files(table), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
         keys = rows[key].to_numpy()
@@ -213,7 +215,7 @@ class Store:
         first[np.unique(keys, return_index=True)[1]] = True
         missing &= first
         if missing.any():
-            _write(table, rows.filter(pa.array(missing)), name)
+            self._durable(name).append(rows.filter(pa.array(missing)), table)
             known.add(keys[missing])
 
     def _append_visits(self, rows: pa.Table) -> Appended:
@@ -227,7 +229,7 @@ class Store:
         fresh = ~is_known
         better = is_known & (rank > known_rank)
         if (fresh | better).any():
-            _write(table, rows.filter(pa.array(fresh | better)), "visits")
+            self._durable("visits").append(rows.filter(pa.array(fresh | better)), table)
         added, replaced = int(fresh.sum()), int(better.sum())
         return Appended(added, n_read - added, replaced)
 
@@ -287,15 +289,18 @@ def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
 
 
 def _despite_compaction(work: Callable[[], T]) -> T:
-    """Do work on a table, and again if another process has meanwhile replaced the files it looked at."""
-    for attempt in range(TRIES):
+    """Do work on a table, and again if another process has meanwhile replaced the files it looked at, or added to them."""
+    attempt = 0
+    while True:
         try:
             return work()
+        except Conflict:  # another writer has got on
+            pass
         except (FileNotFoundError, DeltaError) as error:
-            if attempt == TRIES - 1 or not _was_compacted(error):
+            attempt += 1
+            if attempt == TRIES or not _was_compacted(error):
                 raise
-            time.sleep(0.01 * 2 ** min(attempt, 6) * random.random())
-    raise AssertionError("unreachable")
+        time.sleep(0.01 * 2 ** min(attempt, 6) * random.random())
 
 
 def _was_compacted(error: Exception) -> bool:
@@ -304,23 +309,45 @@ def _was_compacted(error: Exception) -> bool:
     return isinstance(error, FileNotFoundError | CommitFailedError) or any(text in str(error) for text in gone)
 
 
-def _write(table: DeltaTable, rows: pa.Table, name: str) -> None:
-    write_deltalake(table, rows, mode="append", writer_properties=_properties(name), commit_properties=_COMMIT)
-
-
-def _properties(name: str) -> WriterProperties:
+def durable_table(folder: Path, name: str) -> DurableTable:
+    """The commits of one of the tables."""
     # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
-    plain = {KEY[name]: ColumnProperties(dictionary_enabled=False)} if name in KEY else {}
-    return WriterProperties(
-        compression="ZSTD", compression_level=3, max_row_group_size=131_072, column_properties=plain or None
-    )
+    return DurableTable(folder / name, TABLES[name], plain=KEY.get(name))
 
 
-def _create_table(path: Path, schema: pa.Schema) -> None:
+def note_versions(folder: Path, *, anew: bool = False) -> None:
+    """Note which version each table has: should its newest commit be lost one day, that is seen. `anew`: lower ones, too."""
+    before = {} if anew else noted_versions(folder)
+    now = {name: max(newest_version(folder / name), before.get(name, -1)) for name in TABLES}
+    if now != before:
+        write_text(folder / VERSIONS, json.dumps(now) + "\n")
+
+
+def noted_versions(folder: Path) -> dict[str, int]:
+    """The versions that tables once had; nothing is known of histories of earlier versions."""
     try:
-        DeltaTable.create(path, schema, mode="ignore", configuration=_LOG)
-    except DeltaError:
-        DeltaTable(path)  # another process was quicker
+        noted = json.loads((folder / VERSIONS).read_bytes())
+        return {name: int(noted[name]) for name in TABLES if name in noted}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def check_logs(folder: Path) -> None:
+    """Refuse a history of which a commit was lost: it would seem to be smaller than it is."""
+    noted = noted_versions(folder)
+    for name in {*noted, *(path.name for path in folder.iterdir() if (path / LOG).is_dir())}:
+        if damage(folder / name, noted.get(name, -1)) is not None:
+            time.sleep(0.1)  # log entries go away while a compaction ends: look again
+            if (wrong := damage(folder / name, noted.get(name, -1))) is not None:
+                raise HistoryError(damaged(folder, wrong))
+
+
+def damaged(folder: Path, wrong: str) -> str:
+    """What to do about a commit that was lost."""
+    return (
+        f"{wrong}. Rows of the history would be missing: put lost or damaged files back from a copy of it, or go on with what is "
+        f"there: recrawl repair --history {shlex.quote(str(folder))}"
+    )
 
 
 def _check_place(folder: Path) -> None:

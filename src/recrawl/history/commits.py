@@ -1,0 +1,277 @@
+"""Commits to a Delta table on a local disk that outlive a power cut.
+
+The table engine does not wait for the disk: after a power cut a commit may be empty, or name files that never got there. So recrawl
+writes data files and log entries itself, in an order that leaves no such state: a data file is on disk before a log entry names it,
+and a log entry is on disk before it has its name. Reading, schemas and the content of checkpoints are the engine's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from recrawl.core.files import make_folder, sync
+from recrawl.core.version import __version__
+
+LOG = "_delta_log"
+CHECKPOINT_EVERY = 50  #: versions
+ROW_GROUP = 131_072  #: rows
+FILE_ROWS = 32 * ROW_GROUP  #: rows of a data file, at most about
+ABANDONED = 3600.0  #: seconds after which a file that no version names is one of a writer that was killed
+_CONFIGURATION = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": str(CHECKPOINT_EVERY)}
+
+Action = dict[str, Any]
+
+
+class Conflict(CommitFailedError):
+    """Another process has changed the table since it was read."""
+
+
+@dataclass(frozen=True)
+class DurableTable:
+    """The commits of the Delta table in a folder."""
+
+    folder: Path
+    schema: pa.Schema
+    plain: str | None = None  # a column of hashes, which a dictionary would only make larger
+
+    def create(self) -> None:
+        """Make the table if it is not there; safe when several processes do so at once."""
+        if DeltaTable.is_deltatable(str(self.folder)):
+            return
+        make_folder(self._log)
+        with self._scratch() as scratch:
+            DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
+            self._put(scratch / LOG / _name(0), _name(0))
+
+    def append(self, rows: pa.Table, table: DeltaTable, *, blind: bool = False) -> None:
+        """Add rows in one commit: the version after that of `table`; when this returns they are on disk.
+
+        Raises `Conflict` where another process was quicker, and leaves nothing behind; `blind`: whatever others did.
+        """
+        files = self._written(rows.combine_chunks().to_batches(max_chunksize=ROW_GROUP))
+        actions = [_info("WRITE", mode="Append"), *self._added_columns(table), *map(_add, files)]
+        version = table.version() + 1
+        try:
+            while not self._commit(version, actions):
+                if not blind:
+                    raise Conflict(f"version {version} of {self.folder} is another one")
+                version += 1
+        except BaseException:
+            _remove(files)
+            raise
+        if version % CHECKPOINT_EVERY == 0:
+            self.checkpoint()
+
+    def rewrite(self, batches: Iterable[pa.RecordBatch], table: DeltaTable) -> None:
+        """Replace all files of a version of the table by one commit, and remove them.
+
+        Rows that others append meanwhile stay. Raises `Conflict` where another process has replaced any of the files.
+        """
+        old = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
+        files = self._written(batches)
+        removed = [_removed(each["path"], each["size_bytes"]) for each in old]
+        actions = [_info("OPTIMIZE"), *self._added_columns(table), *removed, *map(_add, files)]
+        version = table.version() + 1
+        try:
+            while not self._commit(version, actions):
+                if self._removes(version) & {each["path"] for each in old}:
+                    raise Conflict(f"version {version} of {self.folder} replaces the same files")
+                version += 1
+        except BaseException:
+            _remove(files)
+            raise
+        self.checkpoint()
+        _remove([self.folder / each["path"] for each in old])
+        DeltaTable(self.folder).cleanup_metadata()  # removes older log entries, which the checkpoint replaces
+        self._tidy()
+
+    def adopt(self, files: list[Path]) -> None:
+        """Add data files that are there already to a table that has none."""
+        for file in files:
+            sync(file)
+        sync(self.folder)
+        if files and not self._commit(1, [_info("WRITE", mode="Append"), *map(_add, files)]):
+            raise Conflict(f"version 1 of {self.folder} is there already")
+
+    def checkpoint(self) -> None:
+        """Put the state of the newest version in one file, so that a reader need not go through all log entries."""
+        with self._scratch() as scratch:
+            make_folder(scratch / LOG)
+            for entry in list(self._log.iterdir()):
+                if entry.name != _LAST and entry.suffix in (".json", ".parquet"):
+                    os.link(entry, scratch / LOG / entry.name)
+            before = set(os.listdir(scratch / LOG))
+            DeltaTable(scratch).create_checkpoint()
+            made = sorted(set(os.listdir(scratch / LOG)) - before - {_LAST})
+            for name in [*made, _LAST]:  # which names the others
+                sync(scratch / LOG / name)
+                os.replace(scratch / LOG / name, self._log / name)
+                sync(self._log)
+
+    # -- log entries ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / LOG
+
+    def _commit(self, version: int, actions: list[Action]) -> bool:
+        """Add a log entry; False where there is one of that version."""
+        draft = self._log / f".{uuid4()}.draft"
+        try:
+            with draft.open("wb") as stream:
+                stream.writelines(orjson.dumps(each) + b"\n" for each in actions)
+            return self._put(draft, _name(version))
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _put(self, file: Path, name: str) -> bool:
+        """Give a file a name in the log, if no other has it: nobody ever sees a part of it, not even after a power cut."""
+        sync(file)
+        try:
+            os.link(file, self._log / name)
+        except FileExistsError:
+            return False
+        finally:
+            sync(self._log)
+        return True
+
+    def _removes(self, version: int) -> set[str]:
+        entry = self._log / _name(version)
+        actions = (orjson.loads(line) for line in entry.read_bytes().splitlines() if line.strip())
+        return {each["remove"]["path"] for each in actions if "remove" in each}
+
+    def _added_columns(self, table: DeltaTable) -> list[Action]:
+        """The metadata of a table that lacks columns which were added to the schema since it was made."""
+        now = pa.schema(table.schema().to_arrow())
+        if not set(self.schema.names) - set(now.names):
+            return []
+        with self._scratch() as scratch:
+            DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
+            lines = (scratch / LOG / _name(0)).read_bytes().splitlines()
+        metadata = next(each for each in map(orjson.loads, lines) if "metaData" in each)
+        return [{"metaData": {**metadata["metaData"], "id": str(table.metadata().id)}}]
+
+    # -- data files ----------------------------------------------------------------------------------------------------
+
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> list[Path]:
+        """New data files, on disk."""
+        files, rest = list[Path](), iter(batches)
+        try:
+            for first in rest:
+                files.append(self.folder / f"part-{len(files):05}-{uuid4()}-c000.zstd.parquet")
+                self._write(files[-1], _of_one_file(first, rest))
+            sync(self.folder)
+        except BaseException:
+            _remove(files)
+            raise
+        return files
+
+    def _write(self, file: Path, batches: Iterable[pa.RecordBatch]) -> None:
+        use_dictionary = [_leaf(field) for field in self.schema if field.name != self.plain]
+        how: dict[str, Any] = {"compression": "zstd", "compression_level": 3, "use_dictionary": use_dictionary}
+        with file.open("wb") as stream, pq.ParquetWriter(stream, self.schema, **how) as writer:
+            for batch in batches:
+                writer.write_batch(batch.cast(self.schema), row_group_size=ROW_GROUP)
+        sync(file)
+
+    def _tidy(self) -> None:
+        """Remove what killed writers have left."""
+        kept = {Path(uri).name for uri in DeltaTable(self.folder).file_uris()}
+        before = time.time() - ABANDONED
+        for folder in (self.folder, self._log):
+            for path in list(folder.iterdir()):
+                is_left = path.name.startswith(".") or (path.suffix == ".parquet" and folder == self.folder)
+                if is_left and quote(path.name) not in kept and path.stat().st_mtime < before:
+                    _remove([path])
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A folder in which the engine may write what is put in its place afterwards."""
+        scratch = self.folder / f".{uuid4()}.scratch"
+        scratch.mkdir()
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+_LAST = "_last_checkpoint"
+
+
+def _name(version: int) -> str:
+    return f"{version:020}.json"
+
+
+def _info(operation: str, **parameters: str) -> Action:
+    return {
+        "commitInfo": {
+            "timestamp": int(time.time() * 1000),
+            "operation": operation,
+            "operationParameters": parameters,
+            "engineInfo": f"recrawl {__version__}",
+        }
+    }
+
+
+def _add(file: Path) -> Action:
+    about = file.stat()
+    return {
+        "add": {
+            "path": quote(file.name),
+            "partitionValues": {},
+            "size": about.st_size,
+            "modificationTime": int(about.st_mtime * 1000),
+            "dataChange": True,
+            "stats": orjson.dumps({"numRecords": pq.read_metadata(file).num_rows}).decode(),
+        }
+    }
+
+
+def _removed(path: str, size: int) -> Action:
+    return {
+        "remove": {
+            "path": path,
+            "deletionTimestamp": int(time.time() * 1000),
+            "dataChange": True,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": size,
+        }
+    }
+
+
+def _leaf(field: pa.Field) -> str:
+    """The column of a Parquet file that holds a field, or the elements of a list."""
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
+
+
+def _of_one_file(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches until a file is full."""
+    yield first
+    n = first.num_rows
+    while n < FILE_ROWS and (batch := next(rest, None)) is not None:
+        yield batch
+        n += batch.num_rows
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

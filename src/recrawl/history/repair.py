@@ -1,0 +1,98 @@
+"""A history whose logs are damaged, put in order: what its data files hold counts again.
+
+The log of a damaged table is set aside, and a new one names all data files that can be read. Rows that were replaced or written
+twice are told apart by every reader, so nothing is lost or counted twice by that.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from recrawl.core.files import sync
+from recrawl.errors import HistoryError
+from recrawl.history.commits import LOG, DurableTable
+from recrawl.history.hints import HINTS
+from recrawl.history.log_check import damage
+from recrawl.history.plans import PLANS_TABLE
+from recrawl.history.schema import TABLES
+from recrawl.history.side_tables import local_files
+from recrawl.history.store import check_format, durable_table, note_versions, noted_versions
+from recrawl.history.watching import WATCHING
+
+
+@dataclass
+class Repaired:
+    """What was wrong with a table, and what was done."""
+
+    table: str
+    wrong: str
+    n_files: int = 0  # that count again
+    n_rows: int = 0
+    lost: list[str] = field(default_factory=list)  # files that cannot be read
+
+
+def repair(folder: Path) -> list[Repaired]:
+    """Put the damaged tables of a history in order; those that are whole are left alone."""
+    check_format(folder)
+    versions = noted_versions(folder)
+    try:
+        found = [_repaired(each, versions.get(each.folder.name, -1)) for each in _tables(folder)]
+    except OSError as error:
+        raise HistoryError(f"cannot repair the history {folder}: {error.strerror or error}") from error
+    done = [each for each in found if each is not None]
+    if done:
+        note_versions(folder, anew=True)
+    return done
+
+
+def _tables(folder: Path) -> list[DurableTable]:
+    beside = (DurableTable(folder / each.name, each.schema) for each in (HINTS, PLANS_TABLE, WATCHING))
+    return [*(durable_table(folder, name) for name in TABLES), *beside]
+
+
+def _repaired(table: DurableTable, at_least: int) -> Repaired | None:
+    if not table.folder.is_dir():
+        return None
+    wrong = damage(table.folder, at_least, thorough=True) or _unreadable(table.folder)
+    if wrong is None:
+        return None
+    done, readable = Repaired(table.folder.name, wrong), list[Path]()
+    for file in sorted(table.folder.glob("*.parquet")):
+        if (n_rows := _n_rows(file)) is None:
+            done.lost.append(str(file))
+        else:
+            readable.append(file)
+            done.n_rows += n_rows
+    done.n_files = len(readable)
+    if (table.folder / LOG).exists():
+        aside = f"{LOG}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
+        os.rename(table.folder / LOG, table.folder / aside)
+        sync(table.folder)
+    table.create()
+    table.adopt(readable)
+    return done
+
+
+def _unreadable(folder: Path) -> str | None:
+    """What the engine says of a table that it cannot read, or a file that is missing or damaged."""
+    try:
+        files = local_files(DeltaTable(folder))
+    except (DeltaError, OSError) as error:
+        return f"{folder / LOG} cannot be read: {str(error).strip().splitlines()[0]}"
+    return next((f"{file} is missing or damaged" for file in files if _n_rows(Path(file)) is None), None)
+
+
+def _n_rows(file: Path) -> int | None:
+    """How many rows a data file has; None where it is missing or damaged."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (OSError, pa.ArrowException):
+        return None
