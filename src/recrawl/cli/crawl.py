@@ -43,7 +43,7 @@ def crawl(
     try:
         from recrawl.crawl.run import crawl as run
     except ImportError as error:
-        if (error.name or "").partition(".")[0] in ("scrapy", "twisted", "protego", "lxml"):
+        if (error.name or "").partition(".")[0] in ("scrapy", "twisted", "lxml"):
             raise typer.BadParameter(NO_SCRAPY) from None
         raise
     from recrawl.core.times import parse_period

@@ -169,7 +169,8 @@ def is_visit(request: Request) -> bool:
 
 
 _FAILURE = re.compile(r"<twisted\.python\.failure\.Failure [\w.]+: ([^<>]*)>")  # how Twisted formats a cause
-_KIND_BY_MESSAGE = {"max redirections reached": "too many redirects"}
+TOO_MANY_REDIRECTS = "too many redirects"
+_KIND_BY_MESSAGE = {"max redirections reached": TOO_MANY_REDIRECTS}
 _KIND_BY_CLASS = {
     "DNSLookupError": "host not found",
     "CannotResolveHostError": "host not found",

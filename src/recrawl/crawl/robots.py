@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from protego import Protego
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 from scrapy.http.request import NO_CALLBACK
@@ -17,7 +16,8 @@ from twisted.internet.defer import Deferred
 
 from recrawl.crawl.page_request import CrawlEnded
 from recrawl.crawl.politeness import set_min_delay
-from recrawl.crawl.record import reason
+from recrawl.crawl.record import TOO_MANY_REDIRECTS, reason
+from recrawl.crawl.robots_txt import RobotsTxt
 from recrawl.crawl.session import Session, logger
 from recrawl.web.html import as_utf8
 
@@ -32,32 +32,26 @@ MAX_DELAY = 60.0  #: seconds; a longer Crawl-delay is reduced to this, and count
 class Rules:
     """The rules in the robots.txt of a host."""
 
-    parsed: Any  # by Protego; None: nothing is allowed
+    parsed: RobotsTxt | None  # None: nothing is allowed
     read_at: datetime
     why: str = ""  # the reason, if nothing is allowed
-    agents: frozenset[str] = frozenset()  # product tokens with their own rules, in lower case
 
     def allows(self, url: str, agent: str) -> bool:
-        """Whether a URL may be fetched. robots.txt itself always may."""
-        return self.parsed is not None and bool(self.parsed.can_fetch(url, self._group(agent)))
+        """Whether a URL may be fetched. robots.txt itself always may, if it can be."""
+        return self.parsed is not None and self.parsed.allows(url, agent)
 
     def delay(self, agent: str) -> float:
         """The Crawl-delay in seconds; 0 if there is none."""
-        delay = self.parsed.crawl_delay(self._group(agent)) if self.parsed is not None else None
-        return float(delay) if delay and delay > 0 else 0.0
+        return self.parsed.delay(agent) if self.parsed is not None else 0.0
 
     def is_fresh(self, now: datetime) -> bool:
         """Whether robots.txt need not be read again yet."""
         return now - self.read_at <= (MAX_AGE if self.parsed is not None else MAX_AGE_UNREACHABLE)
 
-    def _group(self, agent: str) -> str:
-        # Protego would apply rules for "web" to "webwatch".
-        return agent if agent.lower() in self.agents else "*"
-
     @property
     def sitemaps(self) -> list[str]:
         """The sitemaps that robots.txt names."""
-        return [] if self.parsed is None else list(self.parsed.sitemaps)
+        return [] if self.parsed is None else self.parsed.sitemaps
 
 
 def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
@@ -72,9 +66,8 @@ def rules_from(status: int, body: bytes, read_at: datetime) -> Rules:
     if status == 429 or status >= 500 or status <= 0:
         return Rules(None, read_at, f"robots.txt cannot be reached: {status or 'no answer'}")
     if status >= 400:
-        return Rules(Protego.parse(""), read_at)
-    lines, agents = _by_token(as_utf8(_cut(body), None).decode("utf-8", "replace").splitlines())
-    return Rules(Protego.parse("\n".join(lines)), read_at, agents=agents)
+        return Rules(RobotsTxt(""), read_at)
+    return Rules(RobotsTxt(as_utf8(_cut(body), None).decode("utf-8", "replace")), read_at)
 
 
 def _cut(body: bytes) -> bytes:
@@ -83,25 +76,6 @@ def _cut(body: bytes) -> bytes:
         return body
     end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
     return body[: end if end > 0 else MAX_BYTES]
-
-
-_AGENT = re.compile(r"\s*user[- ]?agent(?:\s*:\s*|\s+)([^\s/#,;]+)", re.IGNORECASE)
-
-
-def _by_token(lines: list[str]) -> tuple[list[str], frozenset[str]]:
-    """The lines with every User-agent reduced to its product token, and the tokens (RFC 9309, 2.2.1).
-
-    >>> _by_token(["User-agent: Webwatch/2.1 # ours", "Disallow: /a"])
-    (['User-agent: Webwatch', 'Disallow: /a'], frozenset({'webwatch'}))
-    """
-    reduced, agents = [], set()
-    for line in lines:
-        if match := _AGENT.match(line):
-            token = match[1].strip("*") or "*"
-            agents.add(token.lower())
-            line = f"User-agent: {token}"
-        reduced.append(line)
-    return reduced, frozenset(agents)
 
 
 class Robots:
@@ -168,6 +142,8 @@ class Robots:
         except Exception as error:  # whatever went wrong, nothing was allowed
             logger.info("no robots.txt from %s: %s", origin, error)
             kind, _, detail = reason(error).partition(": ")
+            if kind == TOO_MANY_REDIRECTS:  # which RFC 9309, 2.3.1.2 takes for a file that does not exist
+                return Rules(RobotsTxt(""), self.session.now())
             return Rules(None, self.session.now(), f"{kind}: no robots.txt" + (f": {detail}" if detail else ""))
         if "dataloss" in response.flags:  # the missing part may be the one that forbids
             return Rules(None, self.session.now(), "robots.txt cannot be reached: cut short")
