@@ -220,6 +220,19 @@ def test_one_date_in_the_future_does_not_hide_the_other() -> None:
     assert feed.skipped == {"date in the future": 1}
 
 
+def test_of_several_dates_the_latest_counts_whatever_their_order_and_names() -> None:
+    dates = [
+        "<updated>2026-03-01T10:00:00Z</updated>",
+        "<updated>2026-03-02T10:00:00Z</updated>",
+        "<created>2026-02-01</created>",
+    ]
+    for order in (dates, dates[::-1]):
+        assert pages(read(atom(f"<entry><link href='/a'/>{''.join(order)}</entry>"))) == [
+            ("https://e.org/a", "2026-03-02T10:00")
+        ]
+    assert pages(read(atom(f"<entry><link href='/a'/>{dates[2]}</entry>"))) == [("https://e.org/a", "2026-02-01T00:00")]
+
+
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 

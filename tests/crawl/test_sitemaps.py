@@ -192,6 +192,27 @@ def test_an_escaped_url_is_read_as_it_was_meant(path: str) -> None:
     assert found(read(urlset(url(escape(address))))) == [canonical(address)]
 
 
+def test_an_index_whose_urls_are_not_in_loc_is_read() -> None:
+    index = read("<sitemapindex><sitemap>\n https://e.org/a.xml\n</sitemap><sitemap>\n</sitemap></sitemapindex>")
+    assert [child.url for child in index.children] == ["https://e.org/a.xml"]
+    assert index.skipped == {"without a URL": 1}
+
+
+@pytest.mark.parametrize("charset", ["utf-32", "utf-32-le", "utf-32-be"])
+def test_a_sitemap_in_utf_32_is_read(charset: str) -> None:
+    assert found(read(urlset(url("https://e.org/ж😀")).encode(charset))) == [canonical("https://e.org/ж😀")]
+
+
+def test_a_wrong_byte_after_a_byte_order_mark_loses_nothing_but_itself() -> None:
+    body = b"\xef\xbb\xbf" + urlset("<a>Espa\xf1a</a>", url("https://e.org/")).encode("latin-1")
+    assert (found(read(body)), read(body).fault) == (["https://e.org/"], None)
+
+
+def test_a_comment_before_the_xml_declaration_is_no_fault() -> None:
+    sitemap = read("<!-- ours --><?xml version='1.0'?>" + urlset())
+    assert (sitemap.entries, sitemap.fault) == ([], None)
+
+
 # -- bounds -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -15,12 +15,12 @@ from email.utils import parsedate_tz
 from typing import Any, Literal
 
 from recrawl.crawl.sitemaps import Entry, Listing, w3c_time
-from recrawl.crawl.xml import Document, local_name, texts
+from recrawl.crawl.xml import Document, local_name
 from recrawl.errors import BadUrl, BadXml
 from recrawl.web.urls import canonical
 
-#: Elements with the time of an entry or a feed, in all versions (Atom 0.3 had "modified" and "issued").
-_TIMES = ("updated", "modified", "pubdate", "date", "published", "issued", "lastbuilddate")
+#: Elements with the time of an entry or a feed, in all versions (Atom 0.3 had "modified", "issued" and "created").
+_TIMES = ("updated", "modified", "pubdate", "date", "published", "issued", "created", "lastbuilddate")
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _RSS_1 = re.compile(r"//purl\.org/(rss|net/rss)|//my\.netscape\.com/rdf|//channel\.netscape\.com/rdf")
@@ -89,13 +89,13 @@ def _read(document: Document, listing: Listing, feed_times: list[datetime]) -> N
     for element in document.records("item", "entry", *_TIMES):
         if local_name(element.tag) in ("item", "entry"):
             address, base = _address(element, listing.source)
-            listing.add(address, max(_times(texts(element), listing), default=None), base)
+            listing.add(address, max(_times(element, listing), default=None), base)
         elif local_name(element.getparent().tag) in ("channel", "feed"):
-            feed_times += _times({local_name(element.tag): element.text or ""}, listing)
+            feed_times += _times([element], listing)
 
 
-def _times(fields: dict[str, str], listing: Listing) -> list[datetime]:
-    times = (listing.time(fields.get(name)) for name in _TIMES)
+def _times(elements: Iterable[Any], listing: Listing) -> list[datetime]:
+    times = (listing.time((element.text or "").strip()) for element in elements if local_name(element.tag) in _TIMES)
     return [time for time in times if time]
 
 

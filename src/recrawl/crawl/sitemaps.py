@@ -75,7 +75,8 @@ def _read_xml(document: Document, pages: Listing, children: Listing) -> None:
     for element in document.records("url", "sitemap"):
         fields = texts(element)
         listing = pages if local_name(element.tag) == "url" else children
-        listing.add(fields.get("loc"), listing.time(fields.get("lastmod") or _publication_date(element)))
+        address = fields.get("loc") or (element.text or "").strip()  # some write the URL without <loc>
+        listing.add(address, listing.time(fields.get("lastmod") or _publication_date(element)))
 
 
 def _publication_date(element: Any) -> str | None:

@@ -154,9 +154,9 @@ def _parser(*events: str) -> Any:
 
 
 def _reason(parser: Any) -> str | None:
-    """The last fault that may have lost content; data after the end of the document is not a fault."""
+    """The last fault that may have lost content: not data after the end, nor a comment before the XML declaration."""
     log = parser.feed_error_log.filter_from_fatals()
-    faults = [entry for entry in log if entry.type_name != "ERR_DOCUMENT_END"]
+    faults = [entry for entry in log if entry.type_name not in ("ERR_DOCUMENT_END", "ERR_RESERVED_XML_NAME")]
     return f"XML fault in line {faults[-1].line}: {faults[-1].message}" if faults else None
 
 
@@ -180,6 +180,9 @@ def _decompressed(body: bytes, limit: int) -> tuple[bytes, str | None]:
 
 # -- charsets ---------------------------------------------------------------------------------------------------------
 
+_UTF_32 = {
+    codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be", b"<\0\0\0": "utf-32-le", b"\0\0\0<": "utf-32-be",
+}  # fmt: skip
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DECLARED = re.compile(rb"\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{1,40})[\"']", re.IGNORECASE)
 _UNREADABLE = "\ufffd".encode()
@@ -187,8 +190,11 @@ _UNREADABLE = "\ufffd".encode()
 
 def _in_utf8(body: bytes, charset: str | None) -> bytes:
     """The body in UTF-8, decoded by its byte order mark, its bytes, its declaration, the HTTP header, or as Windows-1252."""
+    if charset_32 := _UTF_32.get(body[:4]):  # before UTF-16, whose byte order mark begins the same
+        return body.decode(charset_32, "replace").encode()
     if body.startswith(_BOMS):
-        return as_utf8(body, None)
+        text = as_utf8(body, None)
+        return text if _is_utf8(text) else text.decode("utf-8", "replace").encode()
     if body[:2] in (b"<\0", b"\0<"):
         return as_utf8(body, "charset=utf-16-le" if body[:1] == b"<" else "charset=utf-16-be")
     if not body.isascii() and _is_utf8(body):
