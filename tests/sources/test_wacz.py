@@ -68,3 +68,10 @@ def test_paths_that_climb_out_are_refused_and_nothing_is_written(tmp_path: Path)
 def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
     report, _ = imported(tmp_path, wacz(bytes(64 << 20), compression=zipfile.ZIP_DEFLATED))
     assert dict(report.skipped) == {"WACZ entry unpacks too far": 1}
+
+
+def test_a_wacz_of_requests_says_what_it_holds(tmp_path: Path) -> None:
+    asked = record("https://e.org/", b"GET / HTTP/1.0\r\n\r\n", "request")
+    report, _ = imported(tmp_path, wacz(packed([asked, asked], "gz"), packed([asked], "gz")))
+    (note,) = report.notes
+    assert note.endswith("Visits are response, resource and revisit records; it holds only 3 request records.")

@@ -15,6 +15,7 @@ import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from conformance_files import files
 from making import PACKED, http, imported, last_parts, links, packed, page_record, record
 from recrawl.errors import BadRecord
 from recrawl.sources import Context
@@ -298,3 +299,33 @@ def test_a_cut_inside_a_page_that_shows_records_is_mended(
     report, history = imported(tmp_path, data, workers=workers)
     assert (report.added, report.skipped) == (4, {})
     assert last_parts(history) == "1234"
+
+
+# -- files without visits ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("how", ["plain", "gz"])
+def test_a_file_of_requests_says_what_it_holds_and_why_nothing_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, workers: int
+) -> None:
+    monkeypatch.setattr("recrawl.sources.chunks.LARGEST", 500)
+    asked = [record(f"https://e.org/{i}", b"GET / HTTP/1.0\r\n\r\n", "request") for i in range(5)]
+    others = [record("", b"software: x", "warcinfo"), record("", b"?", "\x1b[31m")]
+    mixed = packed([*asked, page_record(1)], how)
+    report, _ = imported(tmp_path, packed([*asked, *others], how), mixed, workers=workers)
+    assert (report.read, report.added, report.skipped) == (1, 1, {})
+    (note,) = report.notes
+    assert note == (
+        f"{tmp_path / 'input-0'}: nothing was read. Visits are response, resource and revisit records; "
+        "it holds only 5 request records, 1 warcinfo record, 1 other record."
+    )
+
+
+def test_the_odd_files_of_jwarc_are_read_or_say_why_not(shared_data: Path, tmp_path: Path) -> None:
+    found = dict(files(shared_data, "warc_more"))
+    (cc, info) = (found[f"org/netpreserve/jwarc/{name}.warc.gz"] for name in ("cc", "gzip_extra_sl"))
+    report, _ = imported(tmp_path, cc, info)
+    assert (report.read, report.added, report.skipped, report.failed_inputs) == (1, 1, {}, [])
+    (note,) = report.notes
+    assert note.endswith("it holds only 1 warcinfo record.")

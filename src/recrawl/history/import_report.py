@@ -10,10 +10,36 @@ from typing import Any
 import numpy as np
 
 from recrawl.core.arrays import Ints
+from recrawl.core.words import count
 from recrawl.errors import BadRecord
 from recrawl.history.store import Appended
 
 Reason = str
+
+
+@dataclass
+class InputTally:
+    """How many records of one input were read, and how many others it holds."""
+
+    visits_are: str  # which records are visits
+    n_read: int = 0
+    passed_over: Counter[str] = field(default_factory=Counter)  # records that are no visits, by type
+
+    def add(self, part: InputTally) -> None:
+        """Add what was counted while a part of the input was read."""
+        self.n_read += part.n_read
+        self.passed_over.update(part.passed_over)
+
+    def note(self, name: str) -> str | None:
+        """Why nothing was read, if the input holds only other records.
+
+        >>> InputTally("responses", 0, Counter(request=2, warcinfo=1)).note("a.warc")
+        'a.warc: nothing was read. Visits are responses; it holds only 2 request records, 1 warcinfo record.'
+        """
+        if self.n_read or not self.passed_over:
+            return None
+        others = ", ".join(count(n, f"{kind} record") for kind, n in self.passed_over.most_common())
+        return f"{name}: nothing was read. Visits are {self.visits_are}; it holds only {others}."
 
 
 @dataclass
@@ -37,6 +63,7 @@ class ImportReport:
         default_factory=Counter
     )  # values that should be numbers: taken as not known, by field
     notes: list[str] = field(default_factory=list)  # what an input cannot give, each once
+    inputs: dict[str, InputTally] = field(default_factory=dict, repr=False)  # by name
     dropped_links: Counter[Reason] = field(default_factory=Counter)
     traps: int = 0
     failed_inputs: list[str] = field(default_factory=list)  # that could not be read (to the end), with the reason
@@ -72,10 +99,16 @@ class ImportReport:
         for reason, example in part.examples.items():
             self.examples.setdefault(reason, example)
         self.failed_inputs += part.failed_inputs
+        for name, tally in part.inputs.items():
+            self.inputs.setdefault(name, InputTally(tally.visits_are)).add(tally)
 
     def add_notes(self, notes: Iterable[str]) -> None:
         """Add what is not said yet."""
         self.notes += [note for note in dict.fromkeys(notes) if note not in self.notes]
+
+    def end(self) -> None:
+        """Note the inputs from which nothing was read; when all of them are read to the end."""
+        self.add_notes(filter(None, (tally.note(name) for name, tally in self.inputs.items())))
 
     def as_dict(self) -> dict[str, Any]:
         """What ``recrawl import --json`` prints."""

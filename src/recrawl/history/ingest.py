@@ -20,7 +20,7 @@ import pyarrow as pa
 from recrawl.core.workers import Workers, cores
 from recrawl.errors import BadRecord, BadSource, BadUrl
 from recrawl.history import Appended, BatchBuilder, History
-from recrawl.history.import_report import ImportReport
+from recrawl.history.import_report import ImportReport, InputTally
 from recrawl.history.schema import Batch
 from recrawl.sources.base import MAX_BODY, Context, Cut
 from recrawl.sources.chunks import Chunk, chunks
@@ -82,6 +82,7 @@ def import_files(
             if part.batch is not None:
                 pending.add(part.batch)
     pending.commit()
+    report.end()
     return report
 
 
@@ -248,13 +249,13 @@ class _Reader:
                     where = f"line {context.n_lines:,}" if by_lines else f"record {n_records:,}"
                     self._take(item, report, f"{chunk.label} {where}")
                     if self.builder.n_visits >= COMMIT_VISITS or self.builder.n_links >= COMMIT_LINKS:
-                        yield self._part(report, context)
+                        yield self._part(report, context, chunk)
                         report = ImportReport()
         except BadSource as error:
             report.failed_inputs.append(f"{chunk.label}: {error}")
         except OSError as error:
             report.failed_inputs.append(f"{chunk.label}: cannot read on: {error.strerror or error}")
-        yield self._part(report, context)
+        yield self._part(report, context, chunk)
 
     def _take(self, item: Visit | BadRecord, report: ImportReport, where: str) -> None:
         if isinstance(item, BadRecord):
@@ -269,9 +270,13 @@ class _Reader:
             reason, _, detail = str(error).partition(": ")
             report.skip(BadRecord(reason, detail), where)
 
-    def _part(self, report: ImportReport, context: Context) -> _Part:
+    def _part(self, report: ImportReport, context: Context, chunk: Chunk) -> _Part:
         """What was read since the last time."""
         builder = self.builder
+        if chunk.source is not None:
+            passed_over = Counter(context.passed_over)
+            report.inputs[chunk.label] = InputTally(chunk.source.visits_are, report.read, passed_over)
+            context.passed_over.clear()
         report.dropped_links, builder.dropped_links = builder.dropped_links, Counter()
         report.traps, builder.traps = builder.traps, 0
         report.unknown_fields += context.unknown_fields

@@ -37,6 +37,7 @@ class Context:
     n_lines: int = 0  # lines of the input read so far, for messages; counted by `lines`
     unknown_fields: Counter[str] = field(default_factory=Counter)  # counted by the source, reported to the user
     not_numbers: Counter[str] = field(default_factory=Counter)  # the same: values taken as not known, by field
+    passed_over: Counter[str] = field(default_factory=Counter)  # the same: records that are no visits, by type
     notes: list[str] = field(default_factory=list)  # what the input cannot give; each is reported once
 
     def lines(self, stream: BinaryIO) -> Iterator[bytes]:
@@ -77,6 +78,8 @@ class Source(ABC):
     cut: ClassVar[Cut] = Cut.NOWHERE
     #: Whether `read` needs the file as it is, seekable, and decompresses by itself. Otherwise gzip and zstd are undone for it.
     raw: ClassVar[bool] = False
+    #: Which records are visits, for an input that holds only others.
+    visits_are: ClassVar[str] = "records of visits"
 
     @abstractmethod
     def detects(self, head: bytes, filename: str = "") -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import zstandard
@@ -22,6 +23,8 @@ GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"  #: a zstd WARC file may begin with the dictionary of all its frames
 MAX_HEADER = 1 << 20
 MAX_WINDOW = 1 << 27  #: the most memory that a zstd frame may ask for
+#: The types of records in the standard (ISO 28500:2017, 6).
+TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
 _OPENS = re.compile(rb"WARC/[01]\.\d")
 _LINE = re.compile(rb"WARC/[01]\.\d\r?\n(?=[A-Za-z])")
 _CANDIDATE = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|" + _LINE.pattern)
@@ -43,15 +46,20 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are read; the blocks of all others are skipped."""
+    """Which records are read; the blocks of all others are skipped, and their types counted."""
 
     types: frozenset[str]
     limit: int  # bytes of a block
     too_large: str  # the reason that larger ones are counted by
+    passed_over: Counter[str] = field(default_factory=Counter)  # records of other types
 
     def takes(self, headers: Mapping[str, str]) -> bool:
-        """Whether a record with these headers is read."""
-        return headers.get("warc-type", "").lower() in self.types
+        """Whether a record with these headers is read; if not, it is counted."""
+        kind = headers.get("warc-type", "").lower()
+        if kind in self.types:
+            return True
+        self.passed_over[kind if kind in TYPES else "other"] += 1
+        return False
 
 
 def looks_like(head: bytes) -> bool:

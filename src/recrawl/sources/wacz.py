@@ -22,6 +22,7 @@ class Wacz(Source):
 
     name = "wacz"
     raw = True
+    visits_are = Warc.visits_are
 
     def detects(self, head: bytes, filename: str = "") -> bool:
         """Whether a file begins as a zip archive."""
@@ -43,7 +44,8 @@ class Wacz(Source):
                 continue
             with tempfile.TemporaryFile(prefix="recrawl-") as unpacked:
                 damage = _unpack(archive, entry, cast(BinaryIO, unpacked))
-                yield from Warc().read(cast(BinaryIO, unpacked), Context(max_body=context.max_body, now=context.now))
+                inner = Context(max_body=context.max_body, now=context.now, passed_over=context.passed_over)
+                yield from Warc().read(cast(BinaryIO, unpacked), inner)
             if damage:
                 yield BadRecord("broken WACZ entry", f"{entry.filename[:200]}: {damage}")
 

@@ -29,6 +29,7 @@ class Warc(Source):
     name = "warc"
     cut = Cut.RECORDS
     raw = True
+    visits_are = "response, resource and revisit records"
 
     def detects(self, head: bytes, filename: str = "") -> bool:
         """Whether a file begins with a WARC record, or with the dictionary of a zstd WARC file."""
@@ -37,7 +38,7 @@ class Warc(Source):
     def read(self, stream: BinaryIO, context: Context) -> Iterator[Visit | BadRecord]:
         """The visits of a seekable stream; damaged records are skipped and named."""
         limit = context.max_body
-        wanted = RecordFilter(WANTED, limit + HTTP_HEADERS, too_large(limit))
+        wanted = RecordFilter(WANTED, limit + HTTP_HEADERS, too_large(limit), context.passed_over)
 
         def on_end(position: int) -> None:
             context.end = position
