@@ -132,7 +132,10 @@ def crawled(history: Path, **given: Any) -> dict[str, Any]:
 
 
 def outcome(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, errors = process.communicate(timeout=90)
+    try:
+        out, errors = process.communicate()  # however long: on a busy machine imports alone may take a minute
+    finally:
+        process.kill()  # where the test itself is out of time
     assert process.returncode == 0, errors
     found: dict[str, Any] = json.loads(out.splitlines()[-1])
     return found | {"log": errors, "summary": found["cycles"][-1]["summary"], "stats": found["cycles"][-1]["stats"]}

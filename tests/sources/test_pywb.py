@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from warcio.checker import Checker
 
 import pywb_server
 from commands import command
@@ -25,6 +27,8 @@ from recrawl.synth.living.http import HttpRequest, HttpResponse
 from recrawl.web.visit import Outcome, Visit
 
 SAMPLES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "fixtures" / "pywb"
+#: pywb may have to be installed first, by another process that runs tests, and that may take minutes.
+pytestmark = pytest.mark.timeout(1_800)
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="no sample archive in ../shared/data")
 
 
@@ -54,6 +58,12 @@ def samples(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     (zipped / "zipnum.loc").write_text(f"zipnum\t{zipped / 'zipnum.cdx.gz'}\n")
     with pywb_server.serving(programs, folder) as address:
         yield address
+
+
+def test_pywb_runs_on_pinned_packages_and_not_on_this_one() -> None:
+    names = [line.partition("==")[0] for line in pywb_server.REQUIREMENTS.read_text().splitlines() if line[0] != "#"]
+    assert "pywb" in names
+    assert "recrawl" not in names  # which is installed from here, and may be another package elsewhere
 
 
 def asked(server: str, state: Path, *urls: str, **options: Any) -> tuple[list[Visit], Any]:
@@ -214,6 +224,16 @@ def shown(history: History) -> list[tuple[Any, ...]]:
         outcome = max(int(timeline.outcome[i]), Outcome.UNCHANGED)
         found.append((url, int(timeline.at[i]) // 1_000_000, outcome, tuple(links), copy))
     return found
+
+
+def test_the_files_of_a_crawl_pass_the_check_of_warcio(
+    crawl: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(str(path) for path in (crawl[0] / "warc").iterdir())
+    assert Checker(SimpleNamespace(inputs=files, verbose=True)).process_all() == 0
+    said = Counter(line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("    "))
+    n_requests = 3 * (len(PATHS) + 1)  # of three crawls, which begin with robots.txt
+    assert said == {"digest pass": len(files) + 2 * n_requests}
 
 
 def test_a_crawl_read_back_through_pywb_is_the_same_history(
