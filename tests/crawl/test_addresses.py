@@ -6,8 +6,8 @@ import pickle
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-import can_ada
 import pytest
+from ada_url import URL
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -200,5 +200,5 @@ def test_with_loopback_nothing_else_is_allowed(url: str) -> None:
 def test_any_text_has_a_host_of_the_web_or_is_refused(url: str) -> None:
     with suppress(UnsafeUrl):
         check_url(url)
-        host = can_ada.parse(url).hostname
+        host = URL(url).hostname
         assert is_public(host.strip("[]")) or "." in host.strip(".")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from recrawl.errors import BadUrl
 from recrawl.web.urls import (
     _PLAIN,
+    _parsed,
     _respell,
     canonical,
     domain_depth,
@@ -100,6 +101,33 @@ def test_links_resolve_as_browsers_do_where_the_standard_library_does_not() -> N
     assert resolve("?x", "https://e.org/list?page=1") == "https://e.org/list?x"
 
 
+def test_a_scheme_without_slashes_is_a_relative_link_on_a_page_of_that_scheme() -> None:
+    assert canonical("http:b", "http://e.org/x/y") == "http://e.org/x/b"
+    assert canonical("HTTP:/b", "http://e.org/x/y") == "http://e.org/b"
+    assert canonical("http:", "http://e.org/x/y") == "http://e.org/x/y"
+    assert canonical("http:/\\f.org", "http://e.org/x/y") == "http://f.org/"
+    assert canonical("http:f.org", "https://e.org/x/y") == "http://f.org/"
+
+
+def test_links_resolve_against_a_base_that_is_not_canonical() -> None:
+    assert canonical("b", "https://e.org") == "https://e.org/b"
+    assert canonical("b", "HTTPS://E.org?x=/y") == "https://e.org/b"
+    assert canonical("b", "https://e.org/a#/c/") == "https://e.org/b"
+    with pytest.raises(BadUrl):
+        canonical("b", "about:blank")
+
+
+def test_hosts_are_written_as_the_current_standard_writes_them() -> None:
+    assert canonical("http://STRAẞE.de/") == "http://xn--strae-oqa.de/"  # not strasse.de, which is another host
+    assert canonical("http://xn--a.example/") == "http://xn--a.example/"  # invalid Punycode, but it can be looked up
+
+
+def test_half_a_surrogate_pair_is_a_replacement_character() -> None:
+    assert canonical("http://e.org/\ud800x") == "http://e.org/%EF%BF%BDx"
+    with pytest.raises(BadUrl):
+        canonical("http://e\ud800.org/")
+
+
 def test_depths_are_those_of_the_papers() -> None:
     assert path_depth(canonical("http://domain.com/en/news/article123456/")) == 3
     assert path_depth("http://domain.com/") == 0
@@ -148,7 +176,7 @@ def test_ids_are_signed_64_bit_numbers() -> None:
 def test_the_short_cut_for_plain_urls_changes_nothing(scheme: str, name: str, path: str) -> None:
     url = scheme + name + path
     try:
-        parsed = _respell(url, False)
+        parsed = _respell(_parsed(url), False)
     except BadUrl:
         parsed = None
     assert not _PLAIN.fullmatch(url) or parsed == url

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-import can_ada
+from ada_url import URL
 
 from recrawl.errors import UnsafeUrl
 
@@ -112,10 +112,10 @@ def check_url(url: str, allow: Networks = Networks()) -> None:  # noqa: B008  fr
     recrawl.errors.UnsafeUrl: address not public: 127.0.0.1, the host of 'http://0x7f.1/'
     """
     try:
-        parsed = can_ada.parse(url)
+        parsed = URL(url)
         scheme, host = parsed.protocol, parsed.hostname
         has_user = bool(parsed.username or parsed.password)
-    except (ValueError, TypeError) as error:  # TypeError: a lone surrogate
+    except ValueError as error:
         raise UnsafeUrl("not a URL", f"{url[:200]!r}") from error
     if scheme not in ("http:", "https:"):
         raise UnsafeUrl("not http or https", f"{url[:200]!r}")

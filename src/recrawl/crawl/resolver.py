@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import can_ada
+from ada_url import idna_to_ascii
 from scrapy.crawler import Crawler
 from scrapy.utils.datatypes import LocalCache
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -154,4 +154,4 @@ class PublicOnlyResolver:
 
 def _ascii(host: str) -> str:
     """A host name as it is in the URL: Twisted decodes xn--…, and Python would encode ß as ss, which is another host."""
-    return host.lower() if host.isascii() else can_ada.idna_encode(host).decode() or host
+    return host.lower() if host.isascii() else idna_to_ascii(host).decode() or host

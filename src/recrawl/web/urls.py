@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
-import can_ada
+from ada_url import normalize_url
 
 from recrawl.core.hashing import hash64
 from recrawl.errors import BadUrl
@@ -21,7 +22,8 @@ TRACKING = (
     "__hssc", "__hsfp", "hsctatracking", "oly_anon_id", "oly_enc_id", "vero_id", "vero_conv", "wickedid", "rb_clickid",
     "s_cid", "ml_subscriber", "ml_subscriber_hash", "ref_src", "ref_url", "pk_*", "mtm_*", "piwik_*", "matomo_*",
 )  # fmt: skip
-_TRACKING = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in TRACKING), re.IGNORECASE)
+_TRACKING_NAMES = frozenset(name for name in TRACKING if not name.endswith("*"))
+_TRACKING_BEGINNINGS = tuple(name[:-1] for name in TRACKING if name.endswith("*"))
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 #: An escape of an unreserved character.
@@ -32,11 +34,13 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _ALWAYS_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in "\"'<>[]\\^`{|}"}
 
 #: URLs that are canonical as they are: most links of most pages. A host whose last label begins with a digit may be an address
-#: in disguise, one with xn-- must be checked, and a segment that begins with a dot may mean another directory.
+#: in disguise, and a segment that begins with a dot may mean another directory.
 _PLAIN = re.compile(
-    r"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*/"
+    r"https?://(?:[a-z0-9][a-z0-9-]*\.)*[a-z][a-z0-9-]*/"
     r"(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*)?"
 )
+#: What links can be resolved against as it is: "b" on "https://e.org" must not become "https://b".
+_WITH_PATH = re.compile(r"https?://[^/?#\\]+/[^#]*\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BLANK = "".join(map(chr, range(33)))  # what browsers strip around an href
 _NEWLINES = dict.fromkeys(map(ord, "\t\n\r"))  # and inside it
@@ -58,14 +62,13 @@ def canonical(url: str, base: str | None = None, *, keep_tracking: bool = False)
     'https://xn--bcher-kva.example/x/img'
     """
     if base is not None:
-        url = resolve(url, base)
+        url = resolve(url, base if _WITH_PATH.match(base) else canonical(base, keep_tracking=True))
     if _PLAIN.fullmatch(url):
         return url
-    spelling = _respell(url, keep_tracking)
-    while "%" in spelling and (again := _respell(spelling, keep_tracking)) != spelling:
-        # Undoing one escape can complete another ("%2%35" → "%25"); every round makes the URL shorter, so this ends.
-        spelling = again
-    return spelling
+    parsed = _parsed(url)
+    spelling = _respell(parsed, keep_tracking)
+    # An escape that is undone can complete a dot segment ("%2%65." → ".."); one more round reads it.
+    return _respell(_parsed(spelling), keep_tracking) if _UNDONE.search(parsed) else spelling
 
 
 def resolve(href: str, base: str) -> str:
@@ -75,8 +78,11 @@ def resolve(href: str, base: str) -> str:
     'https://example.org/list?page=2'
     """
     href = href.strip(_BLANK).translate(_NEWLINES)
-    if _SCHEME.match(href):
-        return href
+    if named := _SCHEME.match(href):
+        rest = href[named.end() :]
+        if named[0].lower() != base[: base.index("//")] or rest.startswith("//"):
+            return href
+        href = rest  # "http:b" on an http page means "b"
     before_query, mark, rest = href.partition("?")
     href = before_query.replace("\\", "/") + mark + rest
     if href.startswith("//"):
@@ -89,27 +95,39 @@ def resolve(href: str, base: str) -> str:
     return page + href if href.startswith("?") else page[: page.rindex("/") + 1] + href
 
 
-def _respell(url: str, keep_tracking: bool) -> str:
-    try:
-        parsed = can_ada.parse(url)
-        scheme, host, path, search = parsed.protocol, parsed.host, parsed.pathname, parsed.search
-    except (ValueError, UnicodeError) as error:
-        raise BadUrl(f"not a URL: {url[:200]!r}") from error
+def _respell(parsed: str, keep_tracking: bool) -> str:
+    scheme, _, rest = parsed.partition("#")[0].partition("//")
     if scheme not in ("http:", "https:"):
-        raise BadUrl(f"not an http or https URL: {url[:200]!r}")
-    query = _sorted_query(search[1:], keep_tracking) if len(search) > 1 else ""
-    return f"{scheme}//{host}{_escapes(path)}{query}"
+        raise BadUrl(f"not an http or https URL: {parsed[:200]!r}")
+    before_query, _, query = rest.partition("?")
+    authority, _, path = before_query.partition("/")
+    name_and_port = authority.rpartition("@")[2]  # without a user name or password
+    return f"{scheme}//{name_and_port}/{_escapes(path)}{_sorted_query(_escapes(query), keep_tracking) if query else ''}"
+
+
+def _parsed(url: str) -> str:
+    """A URL as the standard writes it."""
+    try:
+        return normalize_url(url)
+    except ValueError as error:
+        # Half of a surrogate pair is no character: browsers put U+FFFD in its place, the parser refuses it.
+        if (whole := url.encode("utf-16", "surrogatepass").decode("utf-16", "replace")) != url:
+            return _parsed(whole)
+        raise BadUrl(f"not a URL: {url[:200]!r}") from error
 
 
 def _sorted_query(query: str, keep_tracking: bool) -> str:
-    kept = []
-    for parameter in query.split("&"):
-        name = _escapes(parameter).partition("=")[0]
-        if parameter and (keep_tracking or not _TRACKING.fullmatch(name)):
-            kept.append((name, _escapes(parameter)))
+    named = [(parameter.partition("=")[0], parameter) for parameter in query.split("&") if parameter]
+    if not keep_tracking:
+        named = [item for item in named if not _is_tracking(item[0])]
     # Stable: the order of equal names can carry meaning.
-    kept.sort(key=lambda item: item[0])
-    return "?" + "&".join(parameter for _, parameter in kept) if kept else ""
+    named.sort(key=itemgetter(0))
+    return "?" + "&".join([parameter for _, parameter in named]) if named else ""
+
+
+def _is_tracking(name: str) -> bool:
+    name = name.lower()
+    return name in _TRACKING_NAMES or name.startswith(_TRACKING_BEGINNINGS)
 
 
 def _escapes(text: str) -> str:
