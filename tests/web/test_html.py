@@ -77,6 +77,34 @@ def test_links_are_resolved_against_the_base_if_it_is_one(base: str, expected: l
     assert resolved(read(f"<base href='{base}'><a href='b.html'>x</a><a href='/r'>y</a>")) == expected
 
 
+def test_a_base_counts_wherever_it_is_and_the_first_one_counts() -> None:
+    assert resolved(read("<div><base href='/x/'></div><a href='b'>1</a>")) == ["https://e.org/x/b"]
+    assert resolved(read("<base href='/x/'><p><base href='/y/'><a href='b'>1</a>")) == ["https://e.org/x/b"]
+    assert resolved(read("<base href><base href='/y/'><a href='b.html'>1</a>")) == ["https://e.org/a/b.html"]
+    assert resolved(read("<template><base href='/x/'></template><a href='c'>1</a>")) == ["https://e.org/a/c"]
+
+
+def test_a_link_that_names_another_host_across_a_tab_leads_there() -> None:
+    assert resolved(read("<a href='/&#9;/f.org/x'>1</a>")) == ["https://f.org/x"]
+
+
+def test_links_of_a_visit_resolve_against_a_base_without_a_path() -> None:
+    builder = BatchBuilder()
+    builder.add(Visit(url="https://e.org/", at=AT, links=["b", "/c"], base="https://e.org"))
+    assert {"https://e.org/b", "https://e.org/c"} < set(builder.take()["urls"]["url"].to_pylist())
+
+
+def test_the_query_of_a_link_is_in_the_charset_of_its_page() -> None:
+    body = "<a href='/é?q=é€œ&r=1 2#é'>x</a>".encode("iso-8859-15")
+    assert resolved(read(body, "text/html; charset=iso-8859-15")) == ["https://e.org/%C3%A9?q=%E9%A4%BD&r=1%202"]
+    assert resolved(read("<a href='/?q=中'>x</a>".encode(), "text/html; charset=utf-8")) == [
+        "https://e.org/?q=%E4%B8%AD"
+    ]
+    assert resolved(read(b"<a href='/?q=&#20013;'>x</a>", "text/html; charset=iso-8859-1")) == [
+        "https://e.org/?q=%26%2320013%3B"
+    ]
+
+
 def test_html_of_a_page_without_a_path_resolves_below_its_host() -> None:
     page = parse.html_page("<a href='b.html'>x</a>", "https://e.org")
     assert page.base == "https://e.org/"
@@ -94,6 +122,9 @@ def test_the_location_of_a_redirect_is_an_outlink() -> None:
         ("5;URL='https://f.org/a'", ["https://f.org/a"]),
         ('5, url = "x"', ["x"]),
         ("3 /new", ["/new"]),
+        ("0;url=/it's", ["/it's"]),
+        ("0;url='/new'; more", ["/new"]),
+        ("3x", []),
         ("30", []),  # reloads itself
         ("300;", []),
         ("1.5 ; ", []),
@@ -102,6 +133,10 @@ def test_the_location_of_a_redirect_is_an_outlink() -> None:
 )
 def test_a_refresh_is_an_outlink_if_it_names_a_place(content: str, expected: list[str]) -> None:
     assert read(f"<meta http-equiv='Refresh' content='{content.replace(chr(39), '&#39;')}'>").hrefs == expected
+
+
+def test_a_refresh_in_the_body_is_an_outlink() -> None:
+    assert read("<p>Moved<meta http-equiv=refresh content='0;url=/new'>").hrefs == ["/new"]
 
 
 # -- text -------------------------------------------------------------------------------------------------------------

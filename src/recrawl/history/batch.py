@@ -88,8 +88,9 @@ class BatchBuilder:
         page, page_origin = self._spellings.get(visit.url) or self._learn_page(visit.url)
         if visit.html is not None:
             visit = _with_html(visit)
+        base = None if visit.base is None else canonical(visit.base, keep_tracking=True)
         terms, quality = self._words(visit)
-        links = None if visit.links is None else self._link_set(visit.links, visit.base, page_origin)
+        links = None if visit.links is None else self._link_set(visit.links, base, page_origin)
         payload = hash64(visit.payload_digest) if visit.payload_digest else None
         at = (visit.at - EPOCH) // MICROSECOND
         row = (page, at, visit.status, links, _text_digest(visit), terms, payload)
@@ -209,6 +210,10 @@ class BatchBuilder:
         return True
 
 
+#: Beginnings of links that may lead to another host: line breaks and tabs do not count, so "/", a tab and "/f.org" are "//f.org".
+_MAY_NAME_HOST = ("//", "/\\", "/\t", "/\n", "/\r")
+
+
 def _absolute(hrefs: Sequence[str], base: str) -> list[str]:
     """Links as written on a page → absolute, not yet canonical. The common kinds are resolved without parsing."""
     base_origin = origin(base)
@@ -216,7 +221,7 @@ def _absolute(hrefs: Sequence[str], base: str) -> list[str]:
         href
         if href.startswith(("http://", "https://"))
         else base_origin + href
-        if href.startswith("/") and not href.startswith(("//", "/\\"))
+        if href.startswith("/") and not href.startswith(_MAY_NAME_HOST)
         else resolve(href, base)
         for href in hrefs
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser
@@ -25,7 +26,7 @@ class ParsedPage:
     """What one body says. Not HTML: only sizes and digests, no links and no text."""
 
     content_bytes: int
-    hrefs: list[str] | None = None  # as written, in document order; to be resolved against `base`
+    hrefs: list[str] | None = None  # as written (queries in the page's charset), in document order; relative to `base`
     base: str = ""
     title: str | None = None
     text: str | None = None
@@ -43,7 +44,9 @@ def page(body: bytes, content_type: str | None, url: str, location: str | None =
     redirect = [location] if location else []
     if not is_html(content_type, body):
         return ParsedPage(len(body), hrefs=redirect or None, base=url, text_digest=f"{hash64(body):016x}")
-    return _html_page(as_utf8(body, content_type), len(body), url, redirect)
+    utf8, charset = _decoded(body, content_type)
+    seen = _html_page(utf8, len(body), url, redirect)
+    return seen if charset == "utf-8" or not seen.hrefs else replace(seen, hrefs=_queries_in(charset, seen.hrefs))
 
 
 def html_page(html: str, url: str) -> ParsedPage:
@@ -56,14 +59,13 @@ def _html_page(utf8: bytes, content_bytes: int, url: str, redirect: list[str]) -
     if is_too_costly(utf8):
         raise BadRecord("too costly to parse", f"tags nested too deep, or too many, on {url[:200]}")
     tree = LexborHTMLParser(utf8)
-    head = _Head.of(tree)
-    hrefs = [node.attributes.get("href") for node in tree.css("a[href],area[href]")]
+    links, title = _Links.of(tree), _title(tree)
     text, own_text = _texts(tree)
     return ParsedPage(
         content_bytes=content_bytes,
-        hrefs=redirect + head.refresh + [href for href in hrefs if href and not _STAYS.match(href)],
-        base=_base(head.base, url),
-        title=head.title,
+        hrefs=redirect + (links.refresh or []) + [href for href in links.hrefs if href and not _STAYS.match(href)],
+        base=_base(links.base, url),
+        title=title,
         text=text,
         text_digest=f"{collapsed(own_text)[0]:016x}",
         text_bytes=collapsed(text)[1],
@@ -93,35 +95,50 @@ def _texts(tree: LexborHTMLParser) -> tuple[str, str]:
 _STAYS = re.compile(r"\s*(?:#|javascript:|data:|mailto:|tel:)", re.IGNORECASE)
 
 
-_REFRESH = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+(?:url\s*=\s*)?+['\"]?+([^'\"]+)", re.IGNORECASE)
+#: Seconds, and a URL that may be in quotation marks (HTML, "shared declarative refresh steps").
+_REFRESH = re.compile(
+    r"""\s*+[\d.]++(?>\s*+[;,]|\s)\s*+(?:url\s*=\s*)?+(?:'([^']+)|"([^"]+)|([^'"].*))""", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(slots=True)
-class _Head:
-    """What the head of a page says: the first of each counts. Read with one query, as each costs a walk through the head."""
+class _Links:
+    """The links of a page, and what they are resolved against. Read with one query, as each costs a walk through the page.
 
+    A base or a refresh counts wherever it is, and the first of each, as in browsers: a stray tag ends the head early, and the rest
+    of it is in the body.
+    """
+
+    hrefs: list[str | None] = field(default_factory=list)
     base: str | None = None
-    title: str | None = None
-    refresh: list[str] = field(default_factory=list)
+    refresh: list[str] | None = None
 
     @classmethod
-    def of(cls, tree: LexborHTMLParser) -> _Head:
-        head, seen = cls(), set()
-        for node in tree.head.css("base[href],title,meta[http-equiv]") if tree.head is not None else ():
+    def of(cls, tree: LexborHTMLParser) -> _Links:
+        links = cls()
+        for node in tree.css("[href],[http-equiv]"):  # quicker than with the names of the tags
             kind = node.tag
-            if kind in seen:
-                continue
-            if kind == "title":
-                head.title = " ".join(node.text().split())[:500] or None
-            elif kind == "base":
-                head.base = node.attributes.get("href")
-            elif (node.attributes.get("http-equiv") or "").strip().lower() == "refresh":
-                match = _REFRESH.match(node.attributes.get("content") or "")
-                head.refresh = [match[1].strip()] if match else []
-            else:
-                continue
-            seen.add(kind)
-        return head
+            if kind in ("a", "area"):
+                links.hrefs.append(node.attributes.get("href"))
+            elif kind == "base" and links.base is None:
+                links.base = node.attributes.get("href") or ""
+            elif kind == "meta" and links.refresh is None:
+                links.refresh = _refresh(node.attributes)
+        return links
+
+
+def _refresh(meta: Mapping[str, str | None]) -> list[str] | None:
+    """Where a refresh leads, if not to the page itself; None for any other meta tag."""
+    if (meta.get("http-equiv") or "").strip().lower() != "refresh":
+        return None
+    match = _REFRESH.match(meta.get("content") or "")
+    return [next(filter(None, match.groups())).strip()] if match else []
+
+
+def _title(tree: LexborHTMLParser) -> str | None:
+    # In the head only: the titles of drawings are in the body.
+    node = tree.head.css_first("title") if tree.head is not None else None
+    return None if node is None else " ".join(node.text().split())[:500] or None
 
 
 # -- charsets ---------------------------------------------------------------------------------------------------------
@@ -160,8 +177,13 @@ def as_utf8(body: bytes, content_type: str | None) -> bytes:
     >>> as_utf8("é".encode("latin-1"), "text/html; charset=ISO-8859-1").decode()
     'é'
     """
+    return _decoded(body, content_type)[0]
+
+
+def _decoded(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+    """The body in UTF-8, and the charset that it was in."""
     body, charset = _charset(body, content_type)
-    return body if charset == "utf-8" else body.decode(charset, "replace").encode("utf-8", "replace")
+    return body if charset == "utf-8" else body.decode(charset, "replace").encode("utf-8", "replace"), charset
 
 
 def _charset(body: bytes, content_type: str | None) -> tuple[bytes, str]:
@@ -206,6 +228,41 @@ def is_html(content_type: str | None, body: bytes) -> bool:
             head.startswith((b"<!doctype html", b"<html", b"<head", b"<body", b"<title", b"<!--")) or b"<html" in head
         )
     return kind in ("text/html", "application/xhtml+xml")
+
+
+# -- queries in the charset of the page -------------------------------------------------------------------------------
+
+
+def _queries_in(charset: str, hrefs: list[str]) -> list[str]:
+    """Links whose queries are escaped in the charset of their page, as browsers send them; only queries are.
+
+    >>> _queries_in("cp1252", ["/é?q=é&r=1#é", "/é"])
+    ['/é?q=%E9&r=1#é', '/é']
+    """
+    if charset.startswith("utf-16"):
+        return hrefs  # queries on such pages are in UTF-8
+    return [href if href.isascii() or "?" not in href else _query_in(charset, href) for href in hrefs]
+
+
+def _query_in(charset: str, href: str) -> str:
+    before_fragment, hash_sign, fragment = href.partition("#")
+    path, question_mark, query = before_fragment.partition("?")
+    escaped = _NOT_IN_QUERY.sub(lambda byte: b"%%%02X" % ord(byte[0]), query.encode(charset, _AS_REFERENCE))
+    return path + question_mark + escaped.decode("ascii") + hash_sign + fragment
+
+
+_NOT_IN_QUERY = re.compile(rb"[^\x21\x24-\x26\x28-;=?-~]")
+_AS_REFERENCE = "recrawl.as_reference"
+
+
+def _as_reference(error: UnicodeError) -> tuple[str, int]:
+    """A letter that a charset lacks is sent as its number in HTML (WHATWG Encoding, "html" error mode)."""
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(letter)}%3B" for letter in missing), error.end
+
+
+codecs.register_error(_AS_REFERENCE, _as_reference)
 
 
 # -- text quality -----------------------------------------------------------------------------------------------------
