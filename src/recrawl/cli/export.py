@@ -77,6 +77,7 @@ def export(
     visits: what each visit showed and what was new. links: every link of every distinct copy (a 304 has none of its own).
     panel: pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past
     rounds (--features, --past). predictions: what the model expects of every page (--model).
+    CSV: a text that a spreadsheet would run as a formula gets a leading apostrophe, which recrawl import takes off again.
     """
     check_writable(out)
     kind = ExportFormat.jsonl if json else format or _format_of(out)
@@ -124,10 +125,9 @@ def _write_jsonl(parts: Iterator[pa.Table], stream: BinaryIO) -> None:
 
 
 def _write_csv(parts: Iterator[pa.Table], stream: BinaryIO) -> None:
-    from pyarrow import csv
+    from recrawl.core.csv_text import write_tables
 
-    for i, part in enumerate(parts):
-        csv.write_csv(part, stream, csv.WriteOptions(include_header=i == 0))
+    write_tables(parts, stream)
 
 
 def _write_parquet(parts: Iterator[pa.Table], stream: BinaryIO) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator
 from datetime import UTC
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from recrawl.core.csv_text import write_rows
 from recrawl.core.suggest import unknown
 from recrawl.errors import BadOption
 
@@ -86,13 +85,8 @@ def jsonl(plan: Plan) -> Iterator[bytes]:
 
 def table(plan: Plan) -> Iterator[bytes]:
     """CSV with a header; cells that a spreadsheet would run as a formula are quoted with an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = columns(plan)
-    writer.writerow(names)
-    for row in records(plan):
-        writer.writerow([_harmless(row[name]) for name in names])
-    yield out.getvalue().encode()
+    yield write_rows(names, ([row[name] for name in names] for row in records(plan)))
 
 
 def scrapy(plan: Plan) -> Iterator[bytes]:
@@ -175,11 +169,3 @@ def _known(value: float) -> float | None:
 
 def _iso(at: np.datetime64) -> str | None:
     return None if str(at) == "NaT" else f"{at.astype('datetime64[s]')}Z"
-
-
-def _harmless(cell: Any) -> Any:
-    """
-    >>> _harmless("=1+1"), _harmless("https://e.org/"), _harmless(-1.5)
-    ("'=1+1", 'https://e.org/', -1.5)
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import orjson
 
+from recrawl.core.csv_text import read_rows
 from recrawl.errors import BadSource
 
 _TRUE = frozenset({"1", "1.0", "yes", "true", "relevant", "positive"})
@@ -38,7 +39,7 @@ def _rows(file: TextIO) -> Iterator[tuple[str, bool] | None]:
                 yield _example(_parsed(line))
         return
     names = next(csv.reader([first]), [])
-    for cells in csv.reader(file):
+    for cells in read_rows(file):
         yield _example(dict(zip((name.strip().lower() for name in names), cells, strict=False)))
 
 

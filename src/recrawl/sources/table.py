@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
+from recrawl.core.csv_text import read_rows
 from recrawl.errors import BadRecord, BadSource
 from recrawl.sources.base import Context, Source
 from recrawl.sources.jsonl import KNOWN
@@ -38,18 +39,19 @@ class Csv(Source):
         delimiter = _delimiter(header)
         names = next(csv.reader([header], delimiter=delimiter), [])
         context.unknown_fields.update(set(names) - KNOWN)
-        for cells in csv_rows(csv.reader(lines, delimiter=delimiter)):
+        for cells in csv_rows(lines, delimiter):
             if isinstance(cells, BadRecord):
                 yield cells
             elif cells:
                 yield _from_row(names, cells, context.now)
 
 
-def csv_rows(reader: Iterator[list[str]]) -> Iterator[list[str] | BadRecord]:
-    """The rows of a CSV reader; one that is broken is named, and reading goes on."""
+def csv_rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str] | BadRecord]:
+    """The rows of CSV; one that is broken is named, and reading goes on."""
+    rows = read_rows(lines, delimiter)
     while True:
         try:
-            yield next(reader)
+            yield next(rows)
         except StopIteration:
             return
         except csv.Error as error:

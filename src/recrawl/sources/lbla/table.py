@@ -150,7 +150,7 @@ def _rows(stream: BinaryIO) -> Iterator[Row | BadRecord]:
         return
     delimiter = max(",;\t", key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-    for cells in csv_rows(csv.reader(lines, delimiter=delimiter)):
+    for cells in csv_rows(lines, delimiter):
         if isinstance(cells, BadRecord):
             yield cells
         elif cells and len(cells) != len(names):
