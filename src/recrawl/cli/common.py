@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 import typer
 
 from recrawl.core.files import compressed_file
+from recrawl.core.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,11 +133,16 @@ def print_json(value: Any) -> None:
 
 def console() -> Console:
     """Where tables go: as wide as the terminal, or as COLUMNS says."""
-    from rich.console import Console
+    from recrawl.cli.terminal import Terminal
 
-    from recrawl.cli.screen import width
+    return Terminal()
 
-    return Console(width=width(), highlight=False)
+
+def stderr_console() -> Console:
+    """Where spinners and progress bars go."""
+    from recrawl.cli.terminal import Terminal
+
+    return Terminal(stderr=True)
 
 
 def check_writable(out: str | None, option: str = "--out") -> None:
@@ -161,7 +167,9 @@ def check_writable(out: str | None, option: str = "--out") -> None:
 
 def note(message: str) -> None:
     """A line for people, beside the output."""
-    print(message, file=sys.stderr)
+    print(
+        visible(message), file=sys.stderr
+    )  # here, too: while a progress bar is shown, rich makes colours of control characters
 
 
 @contextmanager
@@ -170,9 +178,7 @@ def working(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
+    with stderr_console().status(what):
         yield
 
 
@@ -185,15 +191,9 @@ def steps(first: str) -> Iterator[Callable[[str], None]]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, transient=True, console=_stderr()) as progress:
+    with Progress(*columns, transient=True, console=stderr_console()) as progress:
         task = progress.add_task(first)
         yield lambda what: progress.update(task, description=what)
-
-
-def _stderr() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
 
 
 @contextmanager
@@ -220,7 +220,6 @@ def progress(what: str, total: float | None = None, *, in_bytes: bool = False) -
     if not sys.stderr.isatty():
         yield lambda amount, total=None: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     amount_column = DownloadColumn() if in_bytes else MofNCompleteColumn()
@@ -230,6 +229,6 @@ def progress(what: str, total: float | None = None, *, in_bytes: bool = False) -
         amount_column,
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=stderr_console()) as bar:
         task = bar.add_task(what, total=total)
         yield lambda amount, total=None: bar.update(task, advance=amount, total=total)

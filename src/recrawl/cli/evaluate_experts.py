@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from recrawl.cli.common import chosen, console, note, open_history, print_json
+from recrawl.cli.common import chosen, console, note, open_history, print_json, stderr_console
 from recrawl.cli.report_options import PageOutput
 from recrawl.core.suggest import unknown
 
@@ -308,11 +308,10 @@ def _watched() -> Iterator[tuple[OnStep, OnPage]]:
     if not sys.stderr.isatty():
         yield lambda what: None, lambda done, of: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, transient=True, console=Console(stderr=True)) as bar:
+    with Progress(*columns, transient=True, console=stderr_console()) as bar:
         task = bar.add_task("opening the history", total=None)
         yield (
             lambda what: bar.update(task, description=what),

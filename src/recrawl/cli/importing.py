@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.core.visible import one_line
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
@@ -118,10 +119,10 @@ def _print(report: ImportReport) -> None:
         dropped = ", ".join(f"{n:,} {reason}" for reason, n in report.dropped_links.most_common())
         out.print(Text(f"distinct links left out: {dropped}"))
     if report.unknown_fields:
-        fields = ", ".join(f"{name} ({n:,})" for name, n in report.unknown_fields.most_common(20))
+        fields = ", ".join(f"{one_line(name)} ({n:,})" for name, n in report.unknown_fields.most_common(20))
         out.print(Text(f"fields not used: {fields}"))
     if report.not_numbers:
-        cells = ", ".join(f"{name} ({n:,})" for name, n in report.not_numbers.most_common(20))
+        cells = ", ".join(f"{one_line(name)} ({n:,})" for name, n in report.not_numbers.most_common(20))
         out.print(Text(f"values that are not usable numbers, taken as not known: {cells}"))
     if report.notes:
         from recrawl.report.terminal import Bullets

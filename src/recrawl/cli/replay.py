@@ -18,6 +18,7 @@ from recrawl.cli.common import (
     note,
     open_history,
     print_json,
+    stderr_console,
     working,
     written,
 )
@@ -93,12 +94,11 @@ def _progress() -> Iterator[tuple[Callable[[str], None], Callable[[int, int], No
     if not sys.stderr.isatty():
         yield lambda step: None, lambda done, total: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     speed = TextColumn("{task.fields[speed]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=stderr_console(), transient=True) as bar:
         task = bar.add_task("", total=None, speed="")
 
         def on_cycles(done: int, total: int) -> None:

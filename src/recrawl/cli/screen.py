@@ -7,6 +7,8 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
+from recrawl.core.visible import one_line, visible
+
 PIPE_WIDTH = 80  #: where the output is not a terminal and COLUMNS is not set
 
 
@@ -24,7 +26,7 @@ class Screen:
     def line(self, text: str, indent: str = "", style: str | None = None) -> None:
         """One paragraph, wrapped at words; a word that is longer than the line, such as a URL, stays whole."""
         wrapped = textwrap.wrap(
-            text,
+            visible(text),
             self.width,
             initial_indent=indent,
             subsequent_indent=indent + "  ",
@@ -39,7 +41,7 @@ class Screen:
 
     def item(self, title: str, *facts: str) -> None:
         """A title, whole on a line of its own, with facts below it."""
-        self._print(title, "bold")
+        self._print(one_line(title), "bold")
         for fact in facts:
             self.line(fact, indent="   ")
 
@@ -49,6 +51,7 @@ class Screen:
 
     def columns(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A table: the first column to the left, the others to the right. Stacked where it does not fit."""
+        header, rows = [*map(one_line, header)], [[*map(one_line, row)] for row in rows]
         widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
         if sum(widths) + 2 * (len(widths) - 1) > self.width:
             for row in rows:
@@ -60,9 +63,9 @@ class Screen:
 
     def _print(self, text: str, style: str | None) -> None:
         if style and sys.stdout.isatty():
-            from rich.console import Console
+            from recrawl.cli.terminal import Terminal
 
             # Markup off: an IPv6 host in brackets is not a style.
-            Console(highlight=False).print(text, style=style, markup=False, soft_wrap=True)
+            Terminal().print(text, style=style, markup=False, soft_wrap=True)
         else:
             print(text)

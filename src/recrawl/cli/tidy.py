@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo as TyperOption
+
+from recrawl.cli import stopped
+from recrawl.core.visible import visible
 
 _METAVARS = {int: "N", float: "X"}
 
@@ -31,12 +35,38 @@ class TidyCommand(TyperCommand):
         return with_lists(without_types(super().get_params(ctx)))
 
 
+#: What is wrong with the arguments, by the click that typer brings along.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+
 class TidyGroup(TyperGroup):
-    """A group of commands whose flags show no type."""
+    """A group of commands whose flags show no type, which quotes wrong arguments safely and ends quietly after Ctrl-C."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """The arguments of the group itself."""
+        with _safe_ends():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _safe_ends():
+            return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, ``--help`` included."""
         return without_types(super().get_params(ctx))
+
+
+@contextmanager
+def _safe_ends() -> Iterator[None]:
+    """Ctrl-C ends with one line. Control characters in wrong arguments are visible: typer prints these past our output."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = visible(error.message)
+        raise
+    except KeyboardInterrupt:
+        stopped()
 
 
 def without_types(params: Any) -> Any:

@@ -1,0 +1,44 @@
+"""Running a command: its errors become sentences, and its end an exit code."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from recrawl.cli.output import discard_output, is_reader_gone, make_output_visible
+from recrawl.errors import BadOption, RecrawlError
+
+
+def run() -> None:
+    """Run the command that the arguments name, and leave with its exit code.
+
+    If the reader of our output (head, less) has seen enough, that is a good end, wherever in the program it is noticed.
+    """
+    gc.set_threshold(100_000)  # while modules are loaded there is nothing to collect
+    make_output_visible()
+    code: object = 0
+    try:
+        code = _exit_code()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+    finally:
+        gc.freeze()  # a last look at everything that a large plan holds would take a quarter of a second
+    sys.exit(code)  # type: ignore[arg-type]
+
+
+def _exit_code() -> object:
+    """Run the command; raises `BrokenPipeError` if no one reads what it prints."""
+    from recrawl.cli.commands import app
+
+    try:
+        app()
+    except (RecrawlError, OSError, SystemExit) as error:
+        if is_reader_gone(error):
+            raise BrokenPipeError from None
+        if isinstance(error, SystemExit):
+            return error.code
+        message = error if isinstance(error, RecrawlError) else error.strerror or error
+        print(f"error: {message}", file=sys.stderr)
+        return 2 if isinstance(error, BadOption) else 1
+    return 0
