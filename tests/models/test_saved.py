@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
 import io as bytes_io
 import json
 import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 
 import ngboost  # noqa: F401  # a package that it needs warns when it is first imported
@@ -15,10 +19,12 @@ import numpy as np
 import pytest
 import skops.io
 
+from recrawl.errors import RecrawlError
 from recrawl.history import History
 from recrawl.models import saved
 from recrawl.models.learners import KINDS, LEARNERS, Learner
 from recrawl.models.predictor import Predictor, Recipe, predict, train
+from recrawl.models.trained import Model
 from recrawl.web.visit import Visit
 
 PAIRS = [(learner, kind) for learner in LEARNERS for kind in KINDS if kind in learner.kinds]
@@ -183,3 +189,126 @@ def test_scores_that_are_not_a_number_are_null_in_the_card(history: History, tmp
     assert "NaN" not in text
     assert json.loads(text)["scores_one_round_earlier"]["internal"]["spearman"] is None
     assert np.isnan(saved.load(tmp_path / "m").scores["internal"]["spearman"])
+
+
+ODD = [
+    None,
+    True,
+    -1,
+    0,
+    3,
+    0.5,
+    10**400,
+    -(10**18),
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "\x1b[2J",
+    [],
+    ["x"],
+    [[]],
+    {},
+    {"x": 1},
+    [None, None],
+]
+
+
+def places(value: object, at: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    """Every place in a card; of a list only the first two values."""
+    if not isinstance(value, dict | list):
+        return [at]
+    inner = value.items() if isinstance(value, dict) else list(enumerate(value))[:2]
+    return [at, *(place for key, each in inner for place in places(each, (*at, key)))]
+
+
+def mutants(card: dict[str, object]) -> Iterator[tuple[object, object]]:
+    """What was done to a card, and the card: values of other types, keys left out, nesting, huge numbers."""
+    for at in places(card):
+        for odd in ["left out", *ODD]:
+            if not at:
+                yield (at, odd), odd
+                continue
+            changed = copy.deepcopy(card)
+            inner = reduce(lambda value, key: value[key], at[:-1], changed)  # type: ignore[index]
+            if odd == "left out":
+                del inner[at[-1]]  # type: ignore[attr-defined]
+            else:
+                inner[at[-1]] = odd  # type: ignore[index]
+            yield (at, odd), changed
+
+
+def forged_card(parts: dict[str, bytes], text: bytes, target: Path) -> Path:
+    with zipfile.ZipFile(target, "w") as file:
+        for name, data in (parts | {"card.json": text}).items():
+            file.writestr(name, data)
+        file.comment = hashlib.sha256(text).hexdigest().encode()
+    return target
+
+
+def loaded_or_refused(path: Path) -> Predictor | str:
+    """The predictor, or the message of the one error that there may be."""
+    try:
+        return saved.load(path)
+    except saved.BadModel as error:
+        return str(error)
+
+
+def test_every_forged_card_is_refused_with_one_error_or_can_be_used(history: History, tmp_path: Path) -> None:
+    saved.save(train(history, Recipe(links=("all",), learner="average-count", n_jobs=1)), tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    n_tried = n_used = 0
+    texts = [(what, json.dumps(card).encode()) for what, card in mutants(json.loads(parts["card.json"]))]
+    deep = b"[" * 100_000 + b"]" * 100_000
+    texts += [
+        ("deep", deep),
+        ("deep recipe", b'{"format": 4, "recipe": ' + deep + b"}"),
+        ("no JSON", b"{"),
+        ("bytes", b"\xff"),
+    ]
+    seen = set()
+    for what, text in texts:
+        n_tried += 1
+        bad = forged_card(parts, text, tmp_path / "bad")
+        predictor = loaded_or_refused(bad)
+        if isinstance(predictor, str):
+            assert str(bad) in predictor, what
+            assert "train" in predictor or "learner" in predictor, (what, predictor)
+            continue
+        n_used += 1
+        # Many changes make no difference to what is predicted: each that does is tried once.
+        key = repr((predictor.recipe, predictor.window, [(m.columns, m.overall) for m in predictor.trained.values()]))
+        if key not in seen:
+            seen.add(key)
+            with suppress(RecrawlError):
+                predict(predictor, history)
+                repr(Model(predictor))
+                saved.card(predictor, {})
+    assert n_tried > 800
+    assert 0 < n_used < n_tried / 2
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(predictor: Predictor, tmp_path: Path) -> None:
+    saved.save(predictor, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    inner = bytes_io.BytesIO()
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("schema.json", b" " * (200 << 20))
+    card = json.loads(parts["card.json"])
+    card["sha256"]["internal"] = hashlib.sha256(inner.getvalue()).hexdigest()
+    for name, data in {
+        "card.json": b" " * (saved.MAX_CARD + 1) + parts["card.json"],
+        "internal.skops": b" " * (200 << 20),
+        "inner": inner.getvalue(),
+    }.items():
+        bad = parts | (
+            {"internal.skops": data, "card.json": json.dumps(card).encode()} if name == "inner" else {name: data}
+        )
+        with zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED) as file:
+            for part, content in bad.items():
+                file.writestr(part, content)
+            file.comment = hashlib.sha256(bad["card.json"]).hexdigest().encode()
+        with pytest.raises(saved.BadModel, match=r"bomb is refused: (card.json|internal.skops) unpacks to more"):
+            saved.load(tmp_path / "bomb")

@@ -19,9 +19,10 @@ import xxhash
 
 from recrawl.core.arrays import Flags, Floats
 from recrawl.core.files import write_bytes
-from recrawl.errors import NotEnoughData, RecrawlError
+from recrawl.errors import BadModel, NotEnoughData, RecrawlError
 
 MAX_WORDS = 50_000
+MAX_BYTES = 64 << 20  #: of a file with a classifier
 _WORD = re.compile(r"[^\W_]{2,}")
 _ENDING = re.compile(r"^[a-z]+://[^/?#]*?\.([^./?#:]+)(?=[:/?#]|$)")  # the last name of the host: com, org, de
 
@@ -105,23 +106,30 @@ class Relevance:
     def load(cls, path: str | Path) -> Relevance:
         """Read it again."""
         try:
-            return cls.from_bytes(Path(path).read_bytes(), path)
+            with Path(path).open("rb") as file:
+                return cls.from_bytes(file.read(MAX_BYTES + 1), path)
         except FileNotFoundError:
-            raise RecrawlError(
+            raise BadModel(
                 f"there is no file {path}; make one with: recrawl relevance --labels FILE --out {path}"
             ) from None
         except OSError as error:
-            raise RecrawlError(f"cannot read {path}: {error.strerror or error}") from error
+            raise BadModel(f"cannot read {path}: {error.strerror or error}") from error
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str | Path = "this") -> Relevance:
         """The model that `to_bytes` wrote."""
         try:
+            if len(data) > MAX_BYTES:
+                raise ValueError("it is too large")
             content = orjson.loads(data)
             vocabulary = {str(word): i for i, word in enumerate(content["words"])}
             idf, weight = (np.array(content[name], np.float64) for name in ("idf", "weight"))
-            if content["kind"] != "recrawl relevance" or not len(vocabulary) == len(idf) == len(weight):
+            if content["kind"] != "recrawl relevance" or not (len(vocabulary),) == idf.shape == weight.shape:
                 raise ValueError("its lists differ in length")
+            accuracy = content["accuracy"]
+            numbers = [*idf, *weight, float(content["intercept"]), 0.0 if accuracy is None else float(accuracy)]
+            if not np.isfinite(numbers).all():
+                raise ValueError("it holds a value that is no number")
             return cls(
                 vocabulary=vocabulary,
                 idf=idf,
@@ -129,10 +137,10 @@ class Relevance:
                 intercept=float(content["intercept"]),
                 n_positive=int(content["n_positive"]),
                 n_negative=int(content["n_negative"]),
-                accuracy=content["accuracy"],
+                accuracy=None if accuracy is None else float(accuracy),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise RecrawlError(
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            raise BadModel(
                 f"{name} is not a relevance classifier of recrawl; make one with: recrawl relevance"
             ) from error
 

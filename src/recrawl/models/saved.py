@@ -12,12 +12,13 @@ import json
 import platform
 import shlex
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zlib import error as zlib_error
 
 import numpy as np
 from skops import io
@@ -25,12 +26,28 @@ from skops import io
 from recrawl.core.arrays import Ints
 from recrawl.core.files import writing
 from recrawl.errors import BadModel, RecrawlError
-from recrawl.insight.features import Feature
+from recrawl.models.cards import (
+    advantage_of,
+    columns_of,
+    count_of,
+    neighbours_of,
+    overall_of,
+    pages_of,
+    recipe_of,
+    scores_of,
+    usual_of,
+    versions_of,
+    window_of,
+)
+from recrawl.models.estimates import model_distribution
 from recrawl.models.learners import named
-from recrawl.models.predictor import LinkModel, Predictor, Recipe
+from recrawl.models.predictor import LinkModel, Predictor
 
 FORMAT = 4  #: raised when an older recrawl could no longer read the file
 READABLE = (2, 3, 4)  #: formats that this recrawl can read; in format 2 `ScaledModel` was called `Told`
+MAX_CARD = 16 << 20  #: bytes; a card lists features and scores, and the ids of some pages
+MAX_MODEL = 1 << 30  #: bytes of a model, unpacked
+MAX_RATIO = 100  #: by which a part of the file may be compressed; models of trees reach about 20
 PACKAGES = ("recrawl", "scikit-learn", "numpy", "lightgbm", "ngboost", "skops")
 #: The types that a model may be made of, beyond those that skops trusts by itself. Whole names: `numpy.` would let in functions
 #: that run what they are given.
@@ -137,93 +154,120 @@ def trusted_types(learner: str) -> frozenset[str]:
 
 def load(path: str | Path) -> Predictor:
     """A predictor as it was saved; raises `BadModel` with the reason if it cannot be used."""
-    about, data = _opened(Path(path))
-    if about.get("format") not in READABLE:
-        made_by = about.get("versions", {}).get("recrawl")
-        raise BadModel(
-            f"{path} was made by another recrawl ({made_by}, this is {version('recrawl')}) and cannot be read: train it again"
-        )
     try:
-        return _predictor(path, about, data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadModel(f"{path} has a card that recrawl did not write ({type(error).__name__}: {error})") from error
-
-
-def _predictor(path: str | Path, about: dict[str, Any], data: dict[str, bytes]) -> Predictor:
-    settings: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in about["recipe"].items()}
-    recipe = Recipe(**settings)
-    try:
-        trusted = trusted_types(recipe.learner)
-    except RecrawlError as error:
-        raise BadModel(f"{path} was trained by a learner that is not installed here: {error}") from error
-    trained = {
-        links: LinkModel(
-            model=_model(path, links, data[links], about, trusted),
-            columns=tuple(Feature(**values) for values in about["features"][links]),
-            usual=np.array([_float(value) for value in about["usual"][links]], np.float32),
-            overall=(about["overall"][links][0], about["overall"][links][1]),
-        )
-        for links in recipe.links
-    }
-    return Predictor(
-        recipe=recipe,
-        trained=trained,
-        pages=np.array([int(page) for page in about["pages"]], np.int64),
-        window=(about["window"][0], about["window"][1]),
-        n_pages=about["n_pages"],
-        n_rounds=about["n_rounds"],
-        scores={
-            links: {name: _float(value) for name, value in of_kind.items()}
-            for links, of_kind in about["scores_one_round_earlier"].items()
-        },
-        neighbours=(about["neighbours"][0], about["neighbours"][1]),
-        advantage=tuple(map(float, about.get("advantage_over_average", []))),  # not in files of format 3
-    )
-
-
-def _float(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _opened(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    try:
-        with zipfile.ZipFile(path) as file:
-            text = file.read("card.json")
-            if file.comment.decode("ascii", "replace") != hashlib.sha256(text).hexdigest():
-                raise BadModel(
-                    f"{path} was changed after it was made: its card does not have its digest. Train it again"
-                )
-            about = json.loads(text)
-            data = {links: file.read(f"{links}.skops") for links in about["recipe"]["links"]}
+        return _loaded(path)
+    except BadModel:
+        raise
     except FileNotFoundError:
         raise BadModel(
             f"there is no model at {path}; make one with: recrawl train --out {shlex.quote(str(path))}"
         ) from None
-    except (OSError, zipfile.BadZipFile, zlib_error, KeyError, ValueError, TypeError) as error:
+    except Exception as error:  # a forged file can make every library fail in its own way; RecursionError included
         raise BadModel(
-            f"{path} is not a recrawl model, or is damaged ({error}). recrawl train --out FILE writes one"
+            f"{path} is not a recrawl model, or is damaged ({type(error).__name__}: {str(error)[:200]}). "
+            "recrawl train --out FILE writes one"
         ) from error
-    for links, blob in data.items():
-        if hashlib.sha256(blob).hexdigest() != about["sha256"].get(links):
+
+
+def _loaded(path: str | Path) -> Predictor:
+    with zipfile.ZipFile(path) as file:
+        text = _part(path, file, "card.json", MAX_CARD)
+        if file.comment.decode("ascii", "replace") != hashlib.sha256(text).hexdigest():
+            raise BadModel(f"{path} was changed after it was made: its card does not have its digest. Train it again")
+        about = json.loads(text)
+        if not isinstance(about, dict):
+            raise ValueError("its card is no object")
+        if about.get("format") not in READABLE:
             raise BadModel(
-                f"{path} was changed after it was made: the model of {links} links does not have its digest. Train it again"
+                f"{path} was made by another recrawl ({versions_of(about).get('recrawl')}, this is {version('recrawl')}) "
+                "and cannot be read: train it again"
             )
-    return about, data
+        try:
+            return _predictor(path, about, lambda links: _blob(path, file, links, about))
+        except ValueError as error:
+            raise BadModel(
+                f"{path} has a card that recrawl did not write ({error}). Train a model with: recrawl train --out FILE"
+            ) from error
 
 
-def _model(path: str | Path, links: str, blob: bytes, about: dict[str, Any], trusted: frozenset[str]) -> Any:
+def _part(path: str | Path, file: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    """A part of the file, if it is no larger than a part that recrawl writes."""
+    info = file.getinfo(name)
+    if info.file_size > min(limit, _unpacks_to(info.compress_size)):
+        raise _too_large(path, name)
+    with file.open(info) as stream:
+        return stream.read(info.file_size + 1)  # what it says of its size need not be true
+
+
+def _unpacks_to(packed: int) -> int:
+    """The largest size to which a part of a model may unpack: a bomb would be many times as large."""
+    return (64 << 20) + MAX_RATIO * packed
+
+
+def _too_large(path: str | Path, name: str) -> BadModel:
+    return BadModel(
+        f"{path} is refused: {name} unpacks to more than a model of recrawl holds. Train a model with: recrawl train --out FILE"
+    )
+
+
+def _blob(path: str | Path, file: zipfile.ZipFile, links: str, about: dict[str, Any]) -> bytes:
+    """The model of a kind of links, as bytes."""
+    blob = _part(path, file, f"{links}.skops", MAX_MODEL)
+    digests = about.get("sha256")
+    if not isinstance(digests, dict) or hashlib.sha256(blob).hexdigest() != digests.get(links):
+        raise BadModel(
+            f"{path} was changed after it was made: the model of {links} links does not have its digest. Train it again"
+        )
+    with zipfile.ZipFile(BytesIO(blob)) as parts:
+        if sum(info.file_size for info in parts.infolist()) > min(MAX_MODEL, _unpacks_to(len(blob))):
+            raise _too_large(path, f"{links}.skops")
+    return blob
+
+
+def _predictor(path: str | Path, about: dict[str, Any], blob: Callable[[str], bytes]) -> Predictor:
+    recipe = recipe_of(about)
+    try:
+        trusted = trusted_types(recipe.learner)
+    except RecrawlError as error:
+        raise BadModel(f"{path} was trained by a learner that is not installed here: {error}") from error
+    columns = {links: columns_of(about, links) for links in recipe.links}
+    parts = {
+        links: {"columns": each, "usual": usual_of(about, links, len(each)), "overall": overall_of(about, links)}
+        for links, each in columns.items()
+    }
+    predictor = Predictor(
+        recipe=recipe,
+        trained={},
+        pages=pages_of(about),
+        window=window_of(about),
+        n_pages=count_of(about, "n_pages"),
+        n_rounds=count_of(about, "n_rounds"),
+        scores=scores_of(about),
+        neighbours=neighbours_of(about),
+        advantage=advantage_of(about),
+    )
+    for links, part in parts.items():  # last, as it takes longest
+        model = _model(path, links, blob(links), about, trusted, len(columns[links]))
+        predictor.trained[links] = LinkModel(model=model, **part)
+    return predictor
+
+
+def _model(
+    path: str | Path, links: str, blob: bytes, about: dict[str, Any], trusted: frozenset[str], n_columns: int
+) -> Any:
     try:
         unlisted = sorted(set(io.get_untrusted_types(data=blob)) - trusted)
         if unlisted:
             raise BadModel(f"{path} holds objects that no model of recrawl has ({', '.join(unlisted[:3])}): refused")
-        return io.loads(blob, trusted=sorted(trusted))
+        model = io.loads(blob, trusted=sorted(trusted))
+        model_distribution(model, np.zeros((1, n_columns), np.float32))  # a model that does not fit its card fails here
+        return model
     except BadModel:
         raise
     except Exception as error:  # skops and the libraries raise what they like
-        made_with = about.get("versions", {})
         raise BadModel(
             f"the model of {links} links in {path} cannot be read ({type(error).__name__}: {error}). It was made with scikit-learn "
-            f"{made_with.get('scikit-learn')}, this is {version('scikit-learn')}: train it again, or install that version"
+            f"{versions_of(about).get('scikit-learn')}, this is {version('scikit-learn')}: train it again, or install that version"
         ) from error
 
 
