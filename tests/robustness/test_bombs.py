@@ -42,8 +42,14 @@ BOMBS = {
     "zstd lines": lambda: repeated(zstandard.ZstdCompressor().compress, LINE % 1, b"\n" + LINE % 2),
     "gzip table": lambda: repeated(gzip.compress, b"url,at\nhttps://e.org/1,1767312000\n", b"\nhttps://e.org/2,1767312000\n"),
     "bodies": lambda: packed([page_record(1), *map(bomb_record, ("gzip", "deflate", "zstd")), page_record(2)], "gz"),
+    "html of many tags": lambda: packed([page_record(1), *map(many_tags, (b"<a href=b>", b"<br a b c=1>")), page_record(2)], "gz"),
     "zstd frame": lambda: packed([page_record(1), b"WARC/1.0\r\n" + b"x" * PART, page_record(2)], "zst"),
 }  # fmt: skip
+
+
+def many_tags(tag: bytes) -> bytes:
+    """A page of 30 MB that is next to nothing but tags and attributes."""
+    return record(f"https://e.org/{len(tag)}", http(tag * ((30 << 20) // len(tag))))
 
 
 def bomb_record(encoding: str) -> bytes:
@@ -79,3 +85,23 @@ def test_a_bomb_is_read_in_bounded_memory_and_what_lies_around_it_arrives(tmp_pa
     assert report["added"] == 2
     assert report["skipped"]
     assert int(found.stderr) < MEMORY
+
+
+PARSED = """
+import resource, sys
+from recrawl.web.html import page
+from recrawl.web.tagsoup import MAX_NODES
+
+tag = sys.argv[1].encode()
+body = tag * ((MAX_NODES - 1) // int(sys.argv[2]))
+body += b" word and" * (((30 << 20) - len(body)) // 9)
+page(body, "text/html", "https://e.org/")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.parametrize(("tag", "nodes"), [("<p>x", 1), ("<br a=1 b=2 c=3 d=4>", 5)])
+def test_the_largest_page_that_is_parsed_takes_bounded_memory(tag: str, nodes: int) -> None:
+    command = [sys.executable, "-c", PARSED, tag, str(nodes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert int(done.stdout) < MEMORY

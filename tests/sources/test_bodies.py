@@ -73,11 +73,11 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(encoding: str) -> None:
     bomb = PACK[encoding](bytes(200 << 20))
     assert len(bomb) < 1 << 20
     tracemalloc.start()
-    with pytest.raises(BadRecord, match="body over 32 MiB"):
+    with pytest.raises(BadRecord, match=r"^body over 32 MiB"):  # and not "broken compression"
         decoded(bomb, headers(encoding))
     assert tracemalloc.get_traced_memory()[1] < 100 << 20
     tracemalloc.stop()
-    with pytest.raises(BadRecord, match="body over 1 MiB"):
+    with pytest.raises(BadRecord, match=r"^body over 1 MiB"):
         decoded(bomb, headers(encoding), 1 << 20)
     assert len(decoded(PACK[encoding](bytes(1 << 20)), headers(encoding), 1 << 20)) == 1 << 20
 

@@ -135,6 +135,8 @@ def test_unknown_columns_are_counted_across_commits(tmp_path: Path, monkeypatch:
         (b'{"url": "https://e.org/", "at": "1970-01-02T03:04:05Z"}', "time before 1990"),
         (b'{"url": "https://e.org/", "at": 1767323045, "terms": [1]}', "terms is not an object"),
         (b'{"url": "https://e.org/", "at": 1767323045, "status": 70000}', "status out of range"),
+        (b'{"url": "https://e.org/", "at": 1767323045, "vector": [1e39]}', "vector holds a number out of range"),
+        (b'{"url": "https://e.org/", "at": 1767323045, "vector": ["1"]}', "vector is not a list of numbers"),
         (b'{"url": "https://e.org/", "at": 1767323045, "html": "%s"}' % (b"<div>" * 100_000), "too costly to parse"),
     ],
 )

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Ints
 from recrawl.core.times import NEVER, microseconds, parse_moment
+from recrawl.errors import HistoryError
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.beside import Beside
 from recrawl.history.description import describe
@@ -259,6 +260,17 @@ class History:
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
         return self.store.scan("urls", partial(look_up, np.asarray(ids, np.int64)))
+
+    def page_urls(self, ids: Ints) -> pa.Array:
+        """The URLs of visited pages: each has one, since a visit is written after its URL, or the table is damaged."""
+        found = self.urls_of(ids)
+        is_url = pc.or_(pc.starts_with(found, "https://"), pc.starts_with(found, "http://")).fill_null(False)
+        if n_bad := len(found) - pc.sum(is_url, min_count=0).as_py():
+            raise HistoryError(
+                f"the table {self.store.folder / 'urls'} has no URL for {n_bad:,} of {len(found):,} visited pages: files of it are "
+                "damaged or missing. Restore the history from a copy, or import its sources into a new one."
+            )
+        return found
 
     def visited(self, url: str) -> str | None:
         """A page's URL as this history spells it; None: the page was never visited. Reads one column, not the past.

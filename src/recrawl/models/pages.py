@@ -51,7 +51,7 @@ def ever_fetched(history: History, more_urls: Sequence[str]) -> tuple[Ints, pa.A
     timeline = history.timeline
     ids = np.concatenate([timeline.pages, np.array([page_id(url) for url in more_urls], np.int64)])
     texts = pa.concat_arrays(
-        [history.urls_of(timeline.pages).cast(pa.string()), pa.array(list(more_urls), pa.string())]
+        [history.page_urls(timeline.pages).cast(pa.string()), pa.array(list(more_urls), pa.string())]
     )
     first = np.unique(ids, return_index=True)[1]
     return ids[first], texts.take(pa.array(first))

@@ -93,7 +93,7 @@ def _counted(timeline: Timeline) -> tuple[Ints, Ints, Ints, Flags]:
 
 def _by_worth(history: History, pages: Ints, worth: Floats, which: Ints) -> Iterator[tuple[int, str]]:
     """Pages by their number and URL, the best first; equal ones by URL."""
-    urls = dict(zip(which.tolist(), history.urls_of(pages[which]).to_pylist(), strict=True))
+    urls = dict(zip(which.tolist(), history.page_urls(pages[which]).to_pylist(), strict=True))
     for page in sorted(urls, key=lambda page: (-worth[page], urls[page])):
         yield page, urls[page]
 

@@ -129,6 +129,7 @@ def _unbrotli(body: bytes, limit: int) -> bytes:
     from fastwarc.stream_io import BrotliReader
 
     try:
-        return checked(BrotliReader(BytesIO(body)).read(limit + 1), limit)
+        unpacked: bytes = BrotliReader(BytesIO(body)).read(limit + 1)
     except (OSError, ValueError, EOFError) as error:
         raise BadRecord("broken compression", str(error)) from None
+    return checked(unpacked, limit)  # not above: what is too large is not broken

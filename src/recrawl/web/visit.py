@@ -16,6 +16,7 @@ from recrawl.errors import BadRecord
 
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)  # there was no web before
 MAX_WEIGHT = 1e12  #: of one page against another; sums of many more would lose digits
+MAX_FLOAT32 = 3.4028234663852886e38  #: vectors are kept in 32 bits; a larger number would become infinite
 CLOCK_SKEW = timedelta(days=1)  # how far ahead of ours another machine's clock may be
 
 
@@ -228,8 +229,10 @@ def _links(name: str, value: Any) -> Sequence[str]:
 
 
 def _vector(name: str, value: Any) -> Sequence[float]:
-    if not isinstance(value, list | tuple) or not all(isinstance(x, int | float) and math.isfinite(x) for x in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(x, int | float) for x in value):
         raise BadRecord("vector is not a list of numbers", repr(value)[:80])
+    if not all(-MAX_FLOAT32 <= x <= MAX_FLOAT32 for x in value):  # NaN is not, either
+        raise BadRecord("vector holds a number out of range", repr(value)[:80])
     return value
 
 

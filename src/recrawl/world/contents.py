@@ -102,7 +102,7 @@ def contents_of(history: History, every: Every = "1d", min_share: float = 0.0) -
     words = all_words(history, distinct)
     return Contents(
         page=pages,
-        url=history.urls_of(pages).cast(pa.string()),
+        url=history.page_urls(pages).cast(pa.string()),
         rounds=rounds.ends.view("datetime64[us]"),
         text=_carried_forward(text, known, -1),
         seen=known,

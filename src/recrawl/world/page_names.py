@@ -14,7 +14,7 @@ from recrawl.world.kernels import other_servers, spellings
 
 def named_pages(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
     """Pages in the order of their URLs: ids, URLs, hosts and sites."""
-    url = history.urls_of(ids).cast(pa.string())
+    url = history.page_urls(ids).cast(pa.string())
     by_name = pc.sort_indices(url).to_numpy()
     url = url.take(pa.array(by_name))
     return ids[by_name], url, *hosts_and_sites(url)

@@ -122,7 +122,7 @@ def _fill(history: History, seen: Timeline, rounds: Rounds, of_round: Ints) -> P
         return filled
 
     new = count_new(seen)
-    url = history.urls_of(pages)
+    url = history.page_urls(pages)
     given = given_of(history.store, seen.page, seen.at)
     internal, external = n_links(seen, given)
     base = {"n_internal": matrix(internal, internal < 0), "n_external": matrix(external, external < 0)}

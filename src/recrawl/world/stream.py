@@ -278,7 +278,7 @@ def _new_pages(stream: Stream, history: History, page: Ints, batch: Ints) -> tup
     np.minimum.at(first, place, batch)
     is_new = places_of(stream.page, ids) < 0
     ids, first = ids[is_new], first[is_new]
-    url = history.urls_of(ids).cast(pa.string())
+    url = history.page_urls(ids).cast(pa.string())
     by_name = pc.sort_indices(url).to_numpy()
     order = by_name[np.argsort(first[by_name], kind="stable")]
     return ids[order], url.take(pa.array(order)), first[order]

@@ -105,7 +105,7 @@ def _outcomes(
 def host_numbers(history: History, page: Ints, host: Ints, names: pa.Array) -> Ints:
     """The numbers of hosts by their names; -1 where no page is on them."""
     _, first = np.unique(host, return_index=True)
-    known = [host_of(url) for url in history.urls_of(page[first]).to_pylist()]
+    known = [host_of(url) for url in history.page_urls(page[first]).to_pylist()]
     place = pc.index_in(names, pa.array(known, pa.string())).fill_null(-1).to_numpy()
     numbers: Ints = np.where(place >= 0, host[first][np.maximum(place, 0)], -1)
     return numbers

@@ -82,7 +82,7 @@ def captures_of(
     deepest = LEVELS[level]
     if deepest is None:
         return Captures(np.append(0, np.cumsum(np.bincount(page))), at, changed)
-    sites = sites_of(history.urls_of(ids).cast(pa.string()), roots)
+    sites = sites_of(history.page_urls(ids).cast(pa.string()), roots)
     merged = _merged(_sites(sites, deepest, roots)[page], page, at, changed)
     return replace(merged, n_outside=int((~sites.is_inside).sum()))
 
