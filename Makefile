@@ -6,7 +6,11 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests of the crawler mostly wait.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
-.PHONY: demo test test-all check bench docs clean constraints
+# Of make fuzz: for all targets together, and what decides the inputs.
+MINUTES ?= 5
+SEED ?= 0
+
+.PHONY: demo test test-all check bench fuzz check-deps docs clean constraints
 
 demo: $(READY)  ## the whole story on a made-up web
 	$(BIN)/recrawl demo
@@ -25,6 +29,9 @@ check: $(READY)  ## the fast part: style, types, import rule
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+fuzz: $(READY)  ## damaged input for every reader, parser and loader; what breaks is saved in build/fuzz
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED)
 
 docs: $(READY)  ## the documentation site in build/site, with its generated pages
 	$(BIN)/python -m docs.make

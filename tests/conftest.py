@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Tests are imported by path, each by itself; this lets them import the helpers that lie beside this file.
-sys.path.insert(0, str(Path(__file__).parent))
+# Tests are imported by path, each by itself; this lets them import the helpers that lie beside this file, and `fuzz`.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 # The same examples in every run; how long one takes depends on who else uses the machine.
 settings.register_profile("recrawl", derandomize=True, deadline=None)

@@ -90,7 +90,9 @@ def read_values(record: Any) -> None:
     """
     for each, _ in options_of(record):
         value = getattr(record, each.name)
-        if value == "" and str(each.type).endswith("| None"):
+        if value is None and isinstance(each.default, tuple):
+            object.__setattr__(record, each.name, ())  # no texts
+        elif value == "" and str(each.type).endswith("| None"):
             object.__setattr__(record, each.name, None)  # an empty setting is none
         elif value is not None and value is not each.default:
             object.__setattr__(record, each.name, read(spelled(each.name), value, str(each.type)))

@@ -136,6 +136,13 @@ def restored(tree: Any, arrays: Sequence[NDArray[Any]], owner: type | None = Non
         raise BadState(f"it is not what was kept: {type(error).__name__}: {error}") from error
 
 
+#: What a dict of a tree may begin with.
+_KINDS = (
+    "array", "deque", "dict", "enum", "float", "frozenset", "named", "object", "scalar", "set", "sparse", "strings", "time",
+    "tuple",
+)  # fmt: skip
+
+
 class _Restorer:
     def __init__(self, arrays: Sequence[NDArray[Any]], owner: type | None) -> None:
         self.arrays, self.owner = arrays, owner
@@ -146,6 +153,8 @@ class _Restorer:
         if not isinstance(tree, dict):
             return tree
         kind = next(iter(tree))
+        if kind not in _KINDS:
+            raise BadState(f"it holds a {str(kind)[:80]!r}, which is nothing that is kept")
         return getattr(self, f"_{kind}")(tree[kind], tree)
 
     def _float(self, text: str, tree: Any) -> float:
@@ -185,10 +194,16 @@ class _Restorer:
     def _strings(self, parts: list[Any], tree: Any) -> pa.Array:
         start, text = (self.value(part) for part in parts)
         buffers = [None, pa.py_buffer(np.ascontiguousarray(start)), pa.py_buffer(np.ascontiguousarray(text))]
-        return pa.Array.from_buffers(pa.large_string(), len(start) - 1, buffers).cast(pa.string())
+        if start.dtype != np.int64 or text.dtype != np.uint8 or start.ndim != 1 or not len(start):
+            raise BadState("it holds texts that are not letters and where they begin")
+        kept = pa.Array.from_buffers(pa.large_string(), len(start) - 1, buffers)
+        kept.validate(full=True)  # Arrow would read outside of the letters
+        return kept.cast(pa.string())
 
     def _sparse(self, parts: list[Any], tree: Any) -> Any:
-        return _is_sparse()(tuple(self.value(part) for part in parts), shape=tuple(tree["shape"]))
+        matrix = _is_sparse()(tuple(self.value(part) for part in parts), shape=tuple(tree["shape"]))
+        matrix.check_format(full_check=True)  # products would read outside of it
+        return matrix
 
     def _object(self, place: str, tree: Any) -> Any:
         kind = self._class(place)

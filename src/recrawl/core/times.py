@@ -9,6 +9,7 @@ NEVER = -(2**63)  #: a time that has not been; in arrays of int64
 US_PER_HOUR = 3_600_000_000
 US_PER_DAY = 24 * US_PER_HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST = 365_000 * 86400.0  # seconds: a thousand years, so that now and a period make a moment
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -47,19 +48,19 @@ def parse_moment(text: str) -> datetime:
     """
     try:
         at = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):  # overflow: in UTC it is before the year 1 or after 9999
         raise ValueError(f"{text!r} is not a time; write e.g. 2020-07-20 or 2020-07-20T12:00:00Z") from None
-    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
 
 
 def parse_period(text: str) -> timedelta:
-    """A length of time such as ``1h``, ``7d`` or ``2w``.
+    """A length of time such as ``1h``, ``7d`` or ``2w``: from a second to a thousand years.
 
     >>> parse_period("7d")
     datetime.timedelta(days=7)
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
-    period = timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else timedelta(0)
-    if period < timedelta(seconds=1):
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 1.0 <= seconds <= _LONGEST:
         raise ValueError(f"{text!r} is not a period; write a number and s, m, h, d or w, e.g. 1h, 7d, 2w")
-    return period
+    return timedelta(seconds=seconds)

@@ -154,7 +154,10 @@ def feed_time(text: str) -> datetime:
     year, month, day, hour, minute, second = parts[:6]
     zone = text.upper().split()[-1]
     offset = timedelta(hours=_ZONES[zone]) if zone in _ZONES else timedelta(seconds=parts[9])
-    return datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone(offset)).astimezone(UTC)
+    try:
+        return datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone(offset)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"not a date: {text[:100]!r}; a number in it is too large") from None
 
 
 def _parts(text: str) -> Any:

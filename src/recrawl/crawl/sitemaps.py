@@ -205,4 +205,7 @@ def w3c_time(text: str) -> datetime:
     day, clock = text[:10], text[11:].replace(" ", "").replace(":60", ":59")  # a leap second
     day += "-01" * ((10 - len(day)) // 3)
     at = datetime.fromisoformat(f"{day}T{clock}" if clock else day)
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:  # in UTC it is before the year 1 or after 9999
+        raise ValueError(f"not a W3C date: {text[:100]!r}; in UTC its year is not one of 1 to 9999") from None

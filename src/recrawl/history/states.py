@@ -7,6 +7,7 @@ that did are compressed, as a disk takes longer than that.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,6 +35,7 @@ CHECKPOINTS = 4  #: that are kept of one subject
 ABANDONED = (
     3600.0  #: seconds after which a piece that no list names is removed: another planner may be about to name it
 )
+_KINDS = {"until": int, "head": dict, "arrays": list}  # of what a list says, beside its tree
 _LIST, _PIECE = ".state", ".lz4"
 _LEFT = (_PIECE, ".draft", ".piece")  # drafts are of writers that were killed, `.piece` of older versions
 _LZ4 = pa.Codec("lz4_raw")  # knows no sizes: nothing can unpack to more than is expected of it
@@ -127,10 +129,19 @@ class States:
         return content["tree"], arrays
 
     def _array(self, listed: dict[str, Any], small: memoryview) -> NDArray[Any]:
-        array = np.empty(tuple(listed["shape"]), np.dtype(listed["dtype"]))
+        try:
+            return self._read_array(listed, small)
+        except (KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:  # a list that save did not write
+            raise BadState(f"a state lists an array that cannot be: {type(error).__name__}: {error}") from error
+
+    def _read_array(self, listed: dict[str, Any], small: memoryview) -> NDArray[Any]:
+        shape, dtype, where = tuple(listed["shape"]), np.dtype(listed["dtype"]), listed["at"]
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize > _most_bytes(where, small):
+            raise BadState("a state lists an array that is larger than what was kept of it")
+        array = np.empty(shape, dtype)
         if not array.size:
             return array
-        room, where = array.reshape(-1).view(np.uint8), listed["at"]
+        room = array.reshape(-1).view(np.uint8)
         if isinstance(where, int):
             room[:] = np.frombuffer(small[where : where + len(room)], np.uint8)
             return array
@@ -167,8 +178,10 @@ class States:
             is_ours = (content["format"], content["recrawl"]) == (FORMAT, __version__)
         except (ValueError, KeyError, TypeError):
             return None
+        is_whole = all(isinstance(content.get(name), kind) for name, kind in _KINDS.items()) and "tree" in content
+        is_whole = is_whole and all(isinstance(each, dict) and "at" in each for each in content["arrays"])
         content["small"] = memoryview(data)[24 + size :]
-        return content if is_ours else None
+        return content if is_ours and is_whole else None
 
     def _tidy(self, subject: str) -> None:
         """Remove checkpoints beyond those that are kept, and pieces that no list names any more."""
@@ -198,6 +211,11 @@ class _Awaited(Sequence[NDArray[Any]]):
 
     def __getitem__(self, i: Any) -> Any:
         return self._jobs[i].result()
+
+
+def _most_bytes(where: Any, small: memoryview) -> int:
+    """How many bytes there can be at a place that a list names."""
+    return max(0, len(small) - where) if isinstance(where, int) else len(where) * PIECE
 
 
 def _is_needed(checkpoint: Checkpoint, newer: list[Checkpoint]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from recrawl.errors import NotEnoughData
+from recrawl.errors import HistoryError, NotEnoughData
 from recrawl.history import History
 from recrawl.models.link_relevance import Focus
 from recrawl.models.relevance import Relevance
@@ -23,19 +23,25 @@ def keep_focus(history: History, focus: Focus | None) -> str | None:
 
 
 def kept_focus(history: History, text: str | None) -> Focus | None:
-    """The focus of a plan; raises `NotEnoughData` where its classifier is not there any more."""
+    """The focus of a plan; raises `NotEnoughData` where its classifier is gone, `HistoryError` where the text is damaged."""
     if text is None:
         return None
-    values, model = orjson.loads(text), None
-    if values["model"] is not None:
-        data = history.beside.read_bytes(_file(values["model"]))
-        if data is None:
-            raise NotEnoughData(
-                f"{_file(values['model'])}, the classifier that a plan counted links by ({values['source']}), is gone from "
-                f"{history.folder}; give it with --relevance FILE"
-            )
-        model = Relevance.from_bytes(data, values["source"])
-    return Focus(above=values["above"], model=model, source=values["source"])
+    try:
+        values = orjson.loads(text)
+        above, digest, source = float(values["above"]), values["model"], str(values["source"])
+        data = None if digest is None else history.beside.read_bytes(_file(digest))
+    except (ValueError, KeyError, TypeError) as error:
+        raise HistoryError(
+            f"a plan stored in {history.folder} does not say which links it counted ({error}); give --relevance"
+        ) from error
+    if digest is None:
+        return Focus(above=above, model=None, source=source)
+    if data is None:
+        raise NotEnoughData(
+            f"{_file(digest)}, the classifier that a plan counted links by ({source}), is gone from "
+            f"{history.folder}; give it with --relevance FILE"
+        )
+    return Focus(above=above, model=Relevance.from_bytes(data, source), source=source)
 
 
 def _file(digest: str) -> str:

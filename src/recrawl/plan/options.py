@@ -214,6 +214,8 @@ class PlanOptions:
             raise BadOption(
                 f"policy is the class {self.policy.__name__}; give its name, or an object: {self.policy.__name__}()"
             )
+        elif self.policy is not None and not hasattr(self.policy, "choose"):
+            raise BadOption(f"policy is {self.policy!r}; give a name, or an object of a policy's class")
         elif self.policy is not None:
             _refuse_future(self.policy.name, self.policy.needs)
             if self.settings:

@@ -115,7 +115,7 @@ class Parquet(Source):
                         yield record if isinstance(record, BadRecord) else from_record(record, now=context.now)
                     except BadRecord as error:
                         yield error
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: names that are not UTF-8
             raise BadSource(f"the Parquet file is damaged: {str(error).splitlines()[0]}") from error
 
 

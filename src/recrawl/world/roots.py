@@ -93,9 +93,16 @@ def parse_roots(text: str) -> Roots:
     if "*" in text:
         return Roots(text, pattern=_compiled(text))
     path = Path(text)
-    if not path.is_file():
+    if not _is_file(path):
         raise ValueError(f"there is no file {text!r}; use {FORMS}")
     return _read(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # longer than a name can be, or with a zero byte
+        return False
 
 
 def same_anywhere(text: str) -> str:

@@ -52,7 +52,7 @@ class Question:
         The key of ``e.org/~me/`` has no slash at its end in the index, so the prefix ``e.org/~me/`` lists all pages below but not
         that one.
         """
-        below_path = self.match == PREFIX and self.url.endswith("/") and urlsplit(self.url).path != "/"
+        below_path = self.match == PREFIX and self.url.endswith("/") and _spelling(self.url)[1] != "/"
         return ((self.url, EXACT), (self.url, PREFIX)) if below_path else ((self.url, self.match),)
 
     def holds(self, url: str) -> bool:
@@ -90,7 +90,7 @@ def _checked(url: str) -> str:
 
 def _spelling(url: str) -> tuple[str, str]:
     """Host and path as indexes compare them: without www and port, in lower case, unescaped."""
-    parts = urlsplit(url)
+    parts = urlsplit(canonical(url, keep_tracking=True))  # urlsplit alone would refuse some URLs that browsers read
     return (parts.hostname or "").removeprefix("www."), unquote(parts.path).lower() or "/"
 
 
