@@ -33,6 +33,13 @@ bench: $(READY)  ## speed, as ratios measured side by side
 fuzz: $(READY)  ## damaged input for every reader, parser and loader; what breaks is saved in build/fuzz
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED)
 
+AUDIT := build/audit
+
+check-deps: $(READY)  ## licences of all dependencies, and known vulnerabilities (says so where nobody can be asked)
+	$(BIN)/python -m checks.licences
+	@test -x $(AUDIT)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/pip install --quiet pip-audit) || true
+	$(BIN)/python -m checks.advisories $(AUDIT)/bin/pip-audit
+
 docs: $(READY)  ## the documentation site in build/site, with its generated pages
 	$(BIN)/python -m docs.make
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,0 +1,1 @@
+"""Checks of the dependencies: ``make check-deps``."""
