@@ -29,10 +29,10 @@ JSON_LINES = ("jsonl", "ache", "lbla-crawls", "cdxj")
 def all_targets() -> Iterator[Target]:
     """Every source, and what is read before and beside it."""
     samples = seeds.of_sources()
+    every = [data for each in samples.values() for data in each]
     for source in recrawl.sources.ALL:
         of_format = words("json") if source.name in JSON_LINES else words("http", "url", "zip")
-        yield Target(name=source.name, run=_read_source(source), seeds=samples[source.name], words=of_format)
-    every = [data for each in samples.values() for data in each]
+        yield Target(name=source.name, run=_read_source(source), seeds=samples.get(source.name, every), words=of_format)
     yield Target(name="detect", run=_detect, seeds=every, words=words("html", "json"))
     yield Target(name="decompress", run=_decompress, seeds=[*samples["jsonl"], *samples["warc"][:3]])
     yield Target(name="body", run=_body, seeds=[bytes([i]) + data for i, data in enumerate(_bodies())])

@@ -47,6 +47,7 @@ FINDINGS: tuple[tuple[str, bytes], ...] = (
     ("relevance", changed(RELEVANCE, weight=[[0]])),
     ("relevance", changed(RELEVANCE, accuracy={})),
     ("relevance", changed(RELEVANCE, n_positive=1e400)),
+    ("relevance", changed(RELEVANCE, n_negative=1e308)),
     ("snapshot", b'{"tree": {"_setattr__": "owner"}, "arrays": []}'),
     ("snapshot", b'{"tree": {"strings": [{"array": 0}, {"array": 1}]}, "arrays": [["<i8", [0, 999999999]], ["|u1", [97]]]}'),
     ("snapshot", b'{"tree": {"sparse": [{"array": 0}, {"array": 0}, {"array": 0}], "shape": [2, 1]}, "arrays": [["<i8", [0, 9]]]}'),

@@ -130,6 +130,8 @@ class Relevance:
             numbers = [*idf, *weight, float(content["intercept"]), 0.0 if accuracy is None else float(accuracy)]
             if not np.isfinite(numbers).all():
                 raise ValueError("it holds a value that is no number")
+            if not all(0 <= content[name] < 1 << 53 for name in ("n_positive", "n_negative")):
+                raise ValueError("its numbers of examples are none")
             return cls(
                 vocabulary=vocabulary,
                 idf=idf,
