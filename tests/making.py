@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import zstandard
 
+from patience import patience
 from recrawl.history import History, LinkSets
 from recrawl.history.ingest import ImportOptions, ImportReport, import_files
 
@@ -137,7 +138,7 @@ def run(
     """The command line in a process of its own; it never answers with a traceback."""
     command = [*RECRAWL, *map(str, arguments)]
     found = subprocess.run(
-        command, input=stdin, capture_output=True, timeout=120, env={**os.environ, **(env or {})}, check=False
+        command, input=stdin, capture_output=True, timeout=patience(120), env={**os.environ, **(env or {})}, check=False
     )
     assert b"Traceback" not in found.stderr, found.stderr.decode()
     return found

@@ -19,6 +19,7 @@ import pytest
 import typer
 
 import recrawl
+from patience import patience
 from recrawl.policies import ALL as POLICIES
 from recrawl.sources import ALL as SOURCES
 
@@ -288,7 +289,7 @@ def test_commands_that_are_marked_run_and_print_what_is_shown(
     marked = "".join(block.text for block in blocks(path, "console") if block.runs)
     for step in re.split(r"^\$ ", marked, flags=re.MULTILINE)[1:]:
         line, _, shown = step.partition("\n")
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, env=environment, timeout=120)
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, env=environment, timeout=patience(120))
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         agrees = not shown or doctest.OutputChecker().check_output(shown, done.stdout, FLAGS)
         assert agrees, f"{line}\nshould print\n{shown}\nbut printed\n{done.stdout}"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from patience import patience
 from recrawl.history import History
 from recrawl.web.visit import Visit
 
@@ -35,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugin")
     shutil.copytree(PACKAGE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", folder / "target", folder / "source"], check=True, timeout=60)
+    subprocess.run([*pip, "--target", folder / "target", folder / "source"], check=True, timeout=patience(60))
     return folder / "target"
 
 
@@ -63,7 +64,7 @@ def run(installed: Path, *command: object) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": os.pathsep.join(filter(None, [str(installed), os.environ.get("PYTHONPATH")])),
     }
     given = [sys.executable, *map(str, command)]
-    return subprocess.run(given, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    return subprocess.run(given, capture_output=True, text=True, env=environment, timeout=patience(120), check=False)
 
 
 def recrawl(installed: Path, *arguments: object) -> subprocess.CompletedProcess[str]:

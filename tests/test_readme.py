@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import patience
+
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -38,7 +40,9 @@ def test_the_tour_of_the_readme_does_what_it_says(tmp_path: Path, monkeypatch: p
             n_steps += len(test.examples)
             continue
         for command, shown in steps(block):
-            done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, timeout=120)
+            done = subprocess.run(
+                command, shell=True, capture_output=True, text=True, env=environment, timeout=patience(120)
+            )
             assert done.returncode == 0, f"{command}\n{done.stderr}"
             assert matches(shown, done.stdout), f"{command}\nshould print\n{shown}\nbut printed\n{done.stdout}"
             n_steps += 1

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from commands import command
+from patience import patience
 from recrawl.cli.archive import archive as archive_command
 from recrawl.core.times import parse_period
 from recrawl.history import History
@@ -40,7 +41,7 @@ def server() -> Iterator[Any]:
 def archive(server: Any, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "recrawl.cli", "archive", *(more or (PAGE,)), "--contact", "me@e.org", "--json"]
     command += ["--server", server.base_url, "--history", str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience(120))
 
 
 def test_captures_become_visits_and_a_second_run_asks_for_nothing(server: Any, tmp_path: Path) -> None:

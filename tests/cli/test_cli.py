@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from patience import patience
 from recrawl.cli import app
 
 runner = CliRunner()
@@ -14,7 +15,7 @@ RECRAWL = [sys.executable, "-m", "recrawl.cli"]
 
 
 def run(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*RECRAWL, *arguments], capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run([*RECRAWL, *arguments], capture_output=True, text=True, timeout=patience(120), **more)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +195,7 @@ def test_wrong_usage_is_a_sentence(arguments: list[str], code: int, message: str
 def test_a_reader_that_stops_early_is_not_an_error(history: str) -> None:
     done = subprocess.run(
         f"{sys.executable} -m recrawl.cli export visits --history {history} | head -1",
-        shell=True, capture_output=True, text=True, executable="/bin/bash", timeout=60,
+        shell=True, capture_output=True, text=True, executable="/bin/bash", timeout=patience(60),
     )  # fmt: skip
     assert done.stdout.startswith("{")
     assert "Traceback" not in done.stderr
@@ -212,5 +213,5 @@ def test_the_version_is_printed() -> None:
 def test_help_needs_no_heavy_package() -> None:
     heavy = ("numba", "pyarrow", "deltalake", "plotly", "scipy", "httpx")
     code = f"import sys; from recrawl.cli import app; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(60))
     assert done.stdout.strip() == "[]"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import patience
+
 SLOW = ("pyarrow", "deltalake", "numba", "scipy", "sklearn")
 #: Runs commands one after the other, and prints what each ended with and which of some packages are loaded by then.
 DRIVER = """
@@ -89,7 +91,7 @@ def run(packages: tuple[str, ...], commands: list[tuple[str, ...]], folder: Path
     """What each command ended with, and what was loaded by then."""
     given = json.dumps([packages, commands])
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, given], capture_output=True, text=True, timeout=300, cwd=folder
+        [sys.executable, "-c", DRIVER, given], capture_output=True, text=True, timeout=patience(300), cwd=folder
     )
     ends = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"code"')]
     assert len(ends) == len(commands), done.stderr

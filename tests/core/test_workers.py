@@ -50,8 +50,8 @@ def test_after_an_error_no_further_call_begins() -> None:
         raise ValueError(f"call {i}")
 
     with pytest.raises(ValueError, match="call"):
-        in_threads(work, [(i,) for i in range(100)], 2)
-    assert len(begun) < 100
+        in_threads(work, [(i,) for i in range(5_000)], 2)
+    assert len(begun) < 5_000
 
 
 def test_threads_never_read_far_ahead() -> None:
@@ -76,17 +76,16 @@ def test_processes_share_the_work_and_leave_interrupts_to_their_parent() -> None
 
 
 def test_processes_are_killed_when_the_block_fails() -> None:
-    began, pids = time.monotonic(), []
+    pids: list[int] = []
 
     def fail() -> None:
         with Workers(1, time.sleep, 0) as workers:
             pids.append(workers.submit(os.getpid).result())
-            workers.submit(time.sleep, 60)
+            workers.submit(time.sleep, 7200)  # if it were waited for, the test would end by its limit
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
-    assert time.monotonic() - began < 30
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
 

@@ -20,6 +20,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Self
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run as a program, too
+
+from patience import patience, slowness
 from recrawl.history import History
 from recrawl.synth.living.http import HttpRequest, HttpResponse, Wire, read_request
 from recrawl.synth.living.server import address, listen, serving
@@ -108,7 +111,7 @@ def start(
         settings["RECRAWL_PLAN"] = str(file)
     given = {
         "settings": {"RECRAWL_HISTORY": str(history), **settings},
-        "fetch": {"delay": 0.0, "host_concurrency": 8, "timeout": 3.0, **(fetch or {})},
+        "fetch": {"delay": 0.0, "host_concurrency": 8, "timeout": 3.0 * slowness(), **(fetch or {})},
         "seeds": seeds, "limits": limits or {}, "cycles": cycles, "hours": hours,
     }  # fmt: skip
     dying = (
@@ -215,7 +218,7 @@ class Sites:
                 self.log.append(Got(time.monotonic(), host, asked.path, asked.headers))
                 answer = self._answer(host, asked)
                 if answer is NO_ANSWER:
-                    await asyncio.sleep(60)
+                    await asyncio.sleep(3600)
                 if answer is HANG_UP:
                     return
                 await wire.send(answer, asked)

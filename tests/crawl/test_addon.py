@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from patience import patience
+
 pytest.importorskip("scrapy")
 
 from recrawl.history import History
@@ -106,7 +108,7 @@ def scrapy(web: LivingWeb, folder: Path, command: list[str], **settings: Any) ->
         env=environment | {"PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 0, done.stderr
     feed = folder / "pages.jsonl"

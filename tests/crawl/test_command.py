@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 from warcio.archiveiterator import ArchiveIterator
 
+from patience import patience, slowness, wait_for
 from recrawl.cli import app
 from recrawl.crawl.unfinished import CrawlLock
 from recrawl.errors import BadOption
@@ -40,7 +41,9 @@ def command(*arguments: str) -> list[str]:
 
 
 def ask(*arguments: str) -> list[dict[str, Any]]:
-    done = subprocess.run(command(*arguments, "--json"), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command(*arguments, "--json"), capture_output=True, text=True, timeout=patience(120), check=False
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -85,7 +88,7 @@ def test_cycles_follow_each_other(begun: Path) -> None:
 
 def test_the_summary_is_readable(begun: Path) -> None:
     plain = command("--budget", "5", "--delay", "0", "--no-hints", "--history", str(begun / "history"))
-    done = subprocess.run(plain, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(plain, capture_output=True, text=True, timeout=patience(120), check=False)
     assert done.returncode == 0, done.stderr
     assert "5 visits in" in done.stdout
     assert "new links" in done.stdout
@@ -94,15 +97,21 @@ def test_the_summary_is_readable(begun: Path) -> None:
 def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_continues(begun: Path) -> None:
     history = begun / "history"
     slow = command(
-        "--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--history", str(history)
+        "--budget",
+        "30",
+        "--delay",
+        str(0.5 * slowness()),
+        "--host-concurrency",
+        "1",
+        "--no-hints",
+        "--history",
+        str(history),
     )
     before = History.open(history).timeline.n_visits
     process = subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while History.open(history).timeline.n_visits == before and time.monotonic() < until:
-        time.sleep(0.3)
+    wait_for(lambda: History.open(history).timeline.n_visits > before, every=0.3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=patience(60))
     assert process.returncode == 0, err
     assert "ended early" in out
     fetched = History.open(history).timeline.n_visits - before
@@ -115,18 +124,27 @@ def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_continues(begun: Path)
 def test_a_second_ctrl_c_ends_at_once_and_keeps_and_reports_what_was_fetched(begun: Path) -> None:
     history = begun / "history"
     before = History.open(history).timeline.n_visits
-    slow = ["--budget", "30", "--delay", "0.5", "--host-concurrency", "1", "--no-hints", "--no-resume", "--json"]
+    slow = [
+        "--budget",
+        "30",
+        "--delay",
+        str(0.5 * slowness()),
+        "--host-concurrency",
+        "1",
+        "--no-hints",
+        "--no-resume",
+        "--json",
+    ]
     process = subprocess.Popen(command(*slow, "--history", str(history)), stdout=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while History.open(history).timeline.n_visits == before and time.monotonic() < until:
-        time.sleep(0.1)
+    wait_for(lambda: History.open(history).timeline.n_visits > before)
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=patience(60))
     summary = json.loads(out.splitlines()[-1])
     assert summary["ended"] in ("killed", "shutdown")  # it may have ended before the second one came
-    assert process.returncode == (130 if summary["ended"] == "killed" else 0)
+    # The second may also come when all is done, and end Python as it leaves.
+    assert process.returncode in ((130,) if summary["ended"] == "killed" else (0, -signal.SIGINT))
     assert summary["visits"] == summary["written"] == History.open(history).timeline.n_visits - before > 0
 
 
@@ -144,7 +162,7 @@ def test_a_crawl_ends_in_time_and_one_that_gets_nothing_has_failed(begun: Path, 
             command(*arguments, "--no-hints", "--history", str(tmp_path / "h")),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patience(60),
             check=False,
         )
         assert done.returncode == 1
@@ -165,7 +183,7 @@ def test_a_crawl_says_if_another_is_using_the_same_history(begun: Path) -> None:
 
 def test_only_a_first_crawl_creates_a_missing_history(tmp_path: Path) -> None:
     done = subprocess.run(
-        command("--history", str(tmp_path / "no")), capture_output=True, text=True, timeout=60, check=False
+        command("--history", str(tmp_path / "no")), capture_output=True, text=True, timeout=patience(60), check=False
     )
     assert done.returncode == 1
     assert "no history at" in done.stderr
@@ -202,7 +220,7 @@ def test_without_scrapy_one_sentence_says_how_to_get_it(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "recrawl.cli", "crawl", "--user-agent", AGENT],
-        capture_output=True, text=True, env=environment, timeout=60, check=False,
+        capture_output=True, text=True, env=environment, timeout=patience(60), check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "recrawl[crawl]" in done.stderr

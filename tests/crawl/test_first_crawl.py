@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crawl.crawling import HttpRequest, HttpResponse, Sites, crawled, page, start, visits
+from patience import patience
 
 pytestmark = pytest.mark.slow  # each crawl is a process
 
@@ -92,7 +93,7 @@ def test_a_policy_that_knows_the_future_is_refused_before_anything_is_fetched(
 ) -> None:
     sites.log.clear()
     process = start(first["history"], RECRAWL_POLICY="oracle")
-    assert "oracle knows the future: it can only be replayed" in process.communicate(timeout=60)[1]
+    assert "oracle knows the future: it can only be replayed" in process.communicate(timeout=patience(60))[1]
     assert not sites.log
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 import recrawl as rc
 from crawl.crawling import AGENT, NO_ANSWER, Sites, crawled, page, start, visits
+from patience import patience, wait_for
 from recrawl.history import History
 from recrawl.history.watching import newest, unwatched
 from recrawl.models.relevance import train
@@ -131,10 +131,8 @@ def test_a_crawl_that_is_killed_leaves_no_article_among_the_candidates(sites: Si
     sites.answers[0]["/"] = page("front page", "/article", "/stuck")
     sites.answers[0]["/stuck"] = NO_ANSWER
     settings = {"RECRAWL_FOLLOW": "new", "RECRAWL_FOLLOW_BUDGET": "9", "RECRAWL_FLUSH_SECONDS": 0.1}
-    process = start(history, plan=[sites.url("/")], fetch={"timeout": 60.0}, **settings)
-    until = time.monotonic() + 60
-    while sites.url("/article") not in visits(history) and time.monotonic() < until:
-        time.sleep(0.1)
+    process = start(history, plan=[sites.url("/")], fetch={"timeout": 3600.0}, **settings)
+    wait_for(lambda: sites.url("/article") in visits(history))
     process.kill()
     process.communicate()
     opened = History.open(history)
@@ -147,7 +145,7 @@ def test_the_command_says_what_was_followed(sites: Sites, history: Path, tmp_pat
     command = [sys.executable, "-m", "recrawl.cli", "crawl", "--allow-loopback", "--user-agent", AGENT, "--delay", "0"]
     command += ["--history", str(history), "--no-hints", "--plan", str(tmp_path / "plan.txt")]
     command += ["--follow", "new", "--follow-budget", "3", "--adopt", "5"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience(120), check=False)
     assert done.returncode == 0, done.stderr
     assert "3 new links followed: 1 page is watched from now on" in done.stdout
     info = [sys.executable, "-m", "recrawl.cli", "info", "--history", str(history), "--json"]

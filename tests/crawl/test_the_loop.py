@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from patience import patience, slowness
 from recrawl.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ def found(folder: Path) -> dict[str, dict[str, Any]]:
     weeks = str(N_CYCLES / 28)
     options = ["--pages", "100", "--full", "5", "--weeks", weeks, "--arms", "round-robin;unconditional;default"]
     command = [sys.executable, "-m", "benchmarks.results.living", *options, "--json", "--keep", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=550)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=patience(550))
     assert done.returncode == 0, done.stderr
     return {arm: parts[0] for arm, parts in json.loads(done.stdout).items()}
 
@@ -55,7 +56,9 @@ def conditional_requests_save_what_did_not_change(found: dict[str, Any]) -> None
 def no_host_gets_more_than_its_rate_and_nothing_forbidden_is_fetched(found: dict[str, Any]) -> None:
     for part in found.values():
         assert part["servers"]["forbidden"] == 0
-        assert part["servers"]["most_in_a_second"] <= 1 / DELAY + 2
+        assert (
+            part["servers"]["most_in_a_second"] <= (1 + 0.1 * slowness()) / DELAY + 2
+        )  # requests may arrive in a bunch
 
 
 def every_visit_is_in_the_history(found: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from rich.console import Console
 from scipy.optimize import brentq
 
 from making import run
+from patience import patience
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.insight.rates import NEW, SAME, UNDEFINED
@@ -459,7 +460,7 @@ def test_real_homepages_have_the_scores_of_an_independent_program(shared_data: P
     source = "author_homepages --every 7d --from 2017-01-01 --to 2026-07-01 --no-terms"
     into = f"{sys.executable} -m recrawl.cli import - --workers 1 --history {tmp_path / 'h'}"
     command = f"{sys.executable} {shared_data / 'visits.py'} {source} | {into}"
-    subprocess.run(command, shell=True, check=True, capture_output=True, timeout=400)
+    subprocess.run(command, shell=True, check=True, capture_output=True, timeout=patience(400))
     settings = UpdateSettings(windows=(4, 12), thetas=(0, 0.7), every="7d")
     found = evaluate_updates(History.open(tmp_path / "h"), settings)
     for weeks, expected, macro_f1 in ((4, (0.411, 0.237, 0.300), 0.287), (12, (0.308, 0.290, 0.299), 0.289)):

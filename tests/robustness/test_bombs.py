@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from making import http, packed, page_record, record
+from patience import patience
 
 GIGABYTES = float(os.environ.get("RECRAWL_BOMB_GB", "0.3"))
 MEMORY = 1 << 30  # resident bytes, of which the program itself takes about a quarter
@@ -76,7 +77,7 @@ def test_a_bomb_is_read_in_bounded_memory_and_what_lies_around_it_arrives(tmp_pa
         "--workers",
         "1",
     ]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=patience(600), check=False)
     assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
     report = json.loads(found.stdout)
     print(

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,17 +22,21 @@ def write(folder: str, name: str) -> None:
         )
 
 
-def compact(folder: str, until: float) -> None:
-    while time.time() < until:
+def compact(folder: str, end: str) -> None:
+    """Again and again, until a file says that the writers have ended."""
+    while not Path(end).exists():
         History.open(folder).compact()
 
 
 def test_compactions_disturb_no_reader_and_no_writer(tmp_path: Path) -> None:
     folder = str(History.create(tmp_path / "h").store.folder)
-    tasks = [("write", "a"), ("write", "b"), ("compact", str(time.time() + 8)), ("compact", str(time.time() + 8))]
+    end = tmp_path / "end"
+    tasks = [("write", "a"), ("write", "b"), ("compact", str(end)), ("compact", str(end))]
     workers = [subprocess.Popen([sys.executable, __file__, folder, *task]) for task in tasks]
     while any(worker.poll() is None for worker in workers):
         assert History.open(folder).timeline.n_visits >= 0
+        if all(writer.poll() is not None for writer in workers[:2]):
+            end.touch()
     assert [worker.returncode for worker in workers] == [0, 0, 0, 0]
     assert History.open(folder).timeline.n_visits == 2 * APPENDS * PAGES
 
@@ -43,4 +46,4 @@ if __name__ == "__main__":
     if what == "write":
         write(sys.argv[1], argument)
     else:
-        compact(sys.argv[1], float(argument))
+        compact(sys.argv[1], argument)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from making import imported, jsonl, story
+from patience import patience
 from recrawl.history import History
 
 IMPORTER = [sys.executable, str(Path(__file__).with_name("importer.py")), "300"]
@@ -54,7 +55,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def attempt(file: Path, history: Path, **more: object) -> tuple[int, str]:
     command = [*IMPORTER, str(file), "--history", str(history), "--verbose", "--workers", "1"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=patience(120), **more)  # type: ignore[call-overload]
     assert "Traceback" not in found.stderr, found.stderr
     return found.returncode, found.stderr
 

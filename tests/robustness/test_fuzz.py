@@ -33,7 +33,7 @@ from recrawl.web.visit import Visit
 from shared_data import fixture_files
 
 N_MUTATIONS = int(os.environ.get("RECRAWL_FUZZ", "1500"))
-SECONDS = 10  # for one damaged file of a few kilobytes; all the others take milliseconds
+SECONDS = 10  # of processor time, for one damaged file of a few kilobytes; all the others take milliseconds
 
 Mutation = Callable[[bytearray, random.Random, bytes], None]
 
@@ -107,10 +107,10 @@ def test_no_damage_to_an_archive_crashes_or_stalls_the_reader() -> None:
     for seed in range(N_MUTATIONS):
         rng = random.Random(seed)
         data = mutated(rng.choice(originals), rng.choice(originals), rng)
-        began = time.perf_counter()
+        began = time.process_time()
         for item in Warc().read(io.BytesIO(data), Context(max_body=4 << 20)):
             outcomes[take(item, builder)] += 1
-        slowest = max(slowest, time.perf_counter() - began)
+        slowest = max(slowest, time.process_time() - began)
         assert slowest < SECONDS, f"seed {seed}"
         if builder.n_visits > 5000:
             builder.take()

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from making import http, imported, jsonl, packed, record, story
+from patience import wait_for
 from recrawl.history import History
 
 IMPORTER = [sys.executable, str(Path(__file__).with_name("importer.py")), "20"]
 N_VISITS = 900
-N_KILLS = 15
 
 
 def visits() -> list[dict[str, object]]:
@@ -33,14 +33,16 @@ def visits() -> list[dict[str, object]]:
     ]
 
 
-def kill_while_importing(arguments: list[str], wait: float) -> tuple[int, bool]:
-    """Start an import, kill it a moment after its first commit; how many visits it reported as safe, and whether it had ended."""
+def kill_while_importing(arguments: list[str], n_commits: int, share: float) -> tuple[int, bool]:
+    """Start an import, kill it after some commits and a share of the next; visits it reported as safe, and whether it had ended."""
     process = subprocess.Popen([*IMPORTER, *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stderr is not None
-    first = process.stderr.readline()
-    time.sleep(wait)
+    messages, began = process.stderr.readline(), time.monotonic()
+    for _ in range(n_commits):
+        messages += process.stderr.readline()
+    time.sleep(share * (time.monotonic() - began) / n_commits)  # by this machine's own pace
     process.send_signal(signal.SIGKILL)
-    messages = (first + process.stderr.read()).decode()
+    messages = (messages + process.stderr.read()).decode()
     ended = process.wait() == 0
     assert "Traceback" not in messages
     return max((int(n.replace(",", "")) for n in re.findall(r"safe: ([\d,]+) visits", messages)), default=0), ended
@@ -52,17 +54,18 @@ def standing_rows(folder: Path) -> Counter[tuple[int, int]]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so here")
-def test_no_acknowledged_visit_is_lost_and_none_is_doubled(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_kills", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_no_acknowledged_visit_is_lost_and_none_is_doubled(tmp_path: Path, n_kills: int) -> None:
     file = tmp_path / "visits.jsonl"
     file.write_bytes(jsonl(visits()))
     _, expected = imported(tmp_path, file, into="expected")
     everything = story(expected)
     rng = random.Random(11)
     folder, interrupted = tmp_path / "history", 0
-    for i in range(N_KILLS):
-        folder = tmp_path / f"history-{i // 5}"  # each is torn several times before it is completed
+    for i in range(n_kills):
+        folder = tmp_path / f"history-{i // 3}"  # each is torn several times before it is completed
         safe, ended = kill_while_importing(
-            [str(file), "--history", str(folder), "--verbose", "--workers", "1"], rng.uniform(0, 0.4)
+            [str(file), "--history", str(folder), "--verbose", "--workers", "1"], rng.randint(1, 4), rng.random()
         )
         interrupted += not ended
         rows = standing_rows(folder)
@@ -71,12 +74,12 @@ def test_no_acknowledged_visit_is_lost_and_none_is_doubled(tmp_path: Path) -> No
         timeline = History.open(folder).timeline
         assert timeline.n_visits == sum(rows.values())
         assert (timeline.links >= 0).all()  # what a visit points at is there
-        if i % 5 == 4:
+        if i % 3 == 2:
             report, history = imported(tmp_path, file, into=folder.name)
             assert (report.added, report.duplicates) == (N_VISITS - sum(rows.values()), sum(rows.values()))
             assert story(history) == everything
             assert set(standing_rows(folder).values()) == {1}
-    assert interrupted >= N_KILLS // 2
+    assert interrupted >= n_kills // 2
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a list of processes")
@@ -115,12 +118,3 @@ def running(process: int) -> bool:
         return (Path(f"/proc/{process}") / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_for(condition: object, seconds: float = 20) -> object:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():  # type: ignore[operator]
-            return found
-        time.sleep(0.05)
-    return None

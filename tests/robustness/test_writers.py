@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from making import http, imported, jsonl, packed, record, story
+from patience import patience
 from recrawl.history import History
 
 IMPORTER = [sys.executable, str(Path(__file__).with_name("importer.py")), "120"]
@@ -52,7 +53,7 @@ def test_four_processes_make_the_same_history_as_one(tmp_path: Path) -> None:
     History.open(folder).compact()  # while they write
     reports = []
     for process in processes:
-        out, messages = process.communicate(timeout=120)
+        out, messages = process.communicate(timeout=patience(120))
         assert (process.returncode, messages.decode()) == (0, "")
         reports.append(json.loads(out))
     history = History.open(folder)

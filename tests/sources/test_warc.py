@@ -17,6 +17,7 @@ from warcio.warcwriter import WARCWriter
 
 from conformance_files import files
 from making import PACKED, http, imported, last_parts, links, packed, page_record, record
+from patience import patience
 from recrawl.errors import BadRecord
 from recrawl.sources import Context
 from recrawl.sources.warc import Warc
@@ -68,7 +69,7 @@ def test_what_warcio_writes_is_read(version: str, compressed: bool) -> None:
         '"1"',
     )
     assert visit.payload_digest == response.rec_headers.get_header("WARC-Payload-Digest")
-    assert abs((visit.at - datetime.now(UTC)).total_seconds()) < 60
+    assert abs((visit.at - datetime.now(UTC)).total_seconds()) < patience(60)
 
 
 @pytest.mark.parametrize("how", PACKED)

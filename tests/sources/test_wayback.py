@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from patience import patience
 from recrawl.errors import ArchiveError, BadRecord
 from recrawl.sources.wayback import Archive, Client, Delivery
 from recrawl.sources.wayback.internet_archive import parse_answer
@@ -69,7 +70,7 @@ def archive(remote: Any, clock: Any, tmp_path: Path) -> Iterator[Any]:
 
     def make(*, tries: int = 3, base_url: str | None = None, **options: Any) -> Archive:
         at = base_url or remote.base_url
-        client = Client("test me@e.org", base_url=at, tries=tries, clock=clock, timeout=5, verify=False)
+        client = Client("test me@e.org", base_url=at, tries=tries, clock=clock, timeout=patience(5), verify=False)
         options.setdefault("interface", "internet-archive")
         made = Archive(client, tmp_path / "state", options.pop("read_page", read_page), **options)
         opened.append(made)

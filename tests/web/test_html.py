@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from making import AT
+from patience import growth
 from recrawl.errors import BadRecord
 from recrawl.history import BatchBuilder
 from recrawl.web import html as parse
@@ -238,9 +238,7 @@ def test_a_wrong_charset_loses_letters_and_nothing_else() -> None:
 
 
 def test_a_label_behind_a_million_blanks_is_found_at_once() -> None:
-    began = time.perf_counter()
-    decoded(b"x", "text/html; charset=" + " " * 1_000_000)
-    assert time.perf_counter() - began < 2
+    assert growth(lambda n: decoded(b"x", "text/html; charset=" + " " * n), 100_000, 1_000_000) < 4
 
 
 # -- pages made to stall ----------------------------------------------------------------------------------------------
@@ -260,11 +258,12 @@ def is_read_or_refused(html: str) -> bool:
 
 
 @pytest.mark.parametrize("tag", TAGS.split())
-def test_a_hundred_thousand_nested_tags_are_read_or_refused_within_seconds(tag: str) -> None:
-    began = time.perf_counter()
-    assert is_read_or_refused(f"<{tag}>" * 100_000)
-    assert is_read_or_refused(f"<{tag}>" * 100_000 + f"</{tag}>" * 100_000)
-    assert time.perf_counter() - began < 5
+def test_a_hundred_thousand_nested_tags_are_read_or_refused_in_time_proportional_to_them(tag: str) -> None:
+    def read_both(n: int) -> None:
+        assert is_read_or_refused(f"<{tag}>" * n)
+        assert is_read_or_refused(f"<{tag}>" * n + f"</{tag}>" * n)
+
+    assert growth(read_both, 5_000, 100_000) < 5  # 20 if it grew with the square
 
 
 @pytest.mark.parametrize(
@@ -280,10 +279,11 @@ def test_a_hundred_thousand_nested_tags_are_read_or_refused_within_seconds(tag: 
         "<div id={}><p>",
     ],
 )
-def test_tags_nested_by_turns_are_read_or_refused_within_seconds(pattern: str) -> None:
-    began = time.perf_counter()
-    assert is_read_or_refused("".join(pattern.format(i) for i in range(50_000)))
-    assert time.perf_counter() - began < 5
+def test_tags_nested_by_turns_are_read_or_refused_in_time_proportional_to_them(pattern: str) -> None:
+    def read_nested(n: int) -> None:
+        assert is_read_or_refused("".join(pattern.format(i) for i in range(n)))
+
+    assert growth(read_nested, 2_500, 50_000) < 5  # 20 if it grew with the square
 
 
 def test_a_tag_with_a_million_attributes_is_refused() -> None:
