@@ -35,12 +35,17 @@ def history_of(folder: Path, n_pages: int, n_rounds: int, **fields: object) -> H
     return history
 
 
-@pytest.mark.parametrize("split", ["pages", "time"])
+NOTHING = {"links": []}  # no text, never a new link: one class, constant features
+SAME = {"links": [], "text": "the same words on every page", "content_bytes": 9}
+
+
 @pytest.mark.parametrize(
-    "fields",
+    ("split", "fields"),
     [
-        {"links": []},  # no text, never a new link: one class, constant features
-        {"links": [], "text": "the same words on every page", "content_bytes": 9},
+        ("pages", NOTHING),
+        ("time", SAME),
+        pytest.param("time", NOTHING, marks=pytest.mark.slow),
+        pytest.param("pages", SAME, marks=pytest.mark.slow),
     ],
 )
 def test_pages_that_never_change_are_evaluated_nevertheless(

@@ -101,7 +101,7 @@ def test_the_trees_of_the_link_change_rate_know_all_but_the_pages_own_past() -> 
 # -- the semantic vector's importance ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("links", ["internal", "external"])
+@pytest.mark.parametrize("links", [pytest.param("internal", marks=pytest.mark.slow), "external"])
 def test_importance_is_measured_with_the_semantic_vector_too(tmp_path: Path, topical: History, links: Any) -> None:
     settings = replace(QUICK, parts=("importance",), links=(links,), trees=40)
     rows = evaluate(topical, panel.build(topical), settings).rows["importance"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -311,19 +312,22 @@ def test_only_visits_since_the_last_plan_are_followed(tmp_path: Path, monkeypatc
     assert followed == [3]
 
 
-@pytest.mark.parametrize("policy", ["bandit", "expected-harvest", "history-aware", "windowed-clique", "lambda-crawl"])
-def test_a_state_restored_in_a_new_process_goes_on_equal(policy: str, tmp_path: Path) -> None:
+def test_states_restored_in_a_new_process_go_on_equal(tmp_path: Path) -> None:
+    policies = ("bandit", "expected-harvest", "history-aware", "windowed-clique", "lambda-crawl")
     visits = made_up(6)
     history = History.create(tmp_path / "h")
     history.add(visits[: len(visits) // 2])
-    planned(history, policy, carry=True)
+    for policy in policies:
+        planned(history, policy, carry=True)
     history.add(visits[len(visits) // 2 :])
     code = (
-        "import sys; sys.path.insert(0, 'tests/plan'); from test_learning import *; "
-        f"print(planned(History.open({str(tmp_path / 'h')!r}), {policy!r}))"
+        "import json, sys; sys.path.insert(0, 'tests/plan'); from test_learning import *\n"
+        f"print(json.dumps([planned(History.open({str(tmp_path / 'h')!r}), policy) for policy in {policies!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
-    assert done.stdout.strip() == planned(history, policy, relearn=True), done.stderr
+    assert done.returncode == 0, done.stderr
+    for policy, plan in zip(policies, json.loads(done.stdout), strict=True):
+        assert plan == planned(history, policy, relearn=True), policy
 
 
 def test_late_visits_send_learning_back_and_a_line_says_so(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 import recrawl as rc
 from commands import command, output
 from made_cdx import START, captures_of_changes, cdx_line, changes_of, checksum, index_history, written_cdx
-from making import run
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
 from recrawl.history.ingest import import_files
@@ -206,10 +205,10 @@ def test_times_alone_show_no_change(tmp_path: Path) -> None:
 def test_real_indexes_are_evaluated_or_refused_with_a_sentence(tmp_path: Path) -> None:
     for i, path in enumerate(fixture_files(".cdx", ".cdxj", ".cdx.gz")):
         history = tmp_path / str(i)
-        run("import", path, "--history", history)
-        done = run("evaluate", "--method", "history-aware", "--every", "visits", "--goal", "content", "--windows", "1",
-                   "--history", history, "--json")  # fmt: skip
-        if done.returncode:
-            assert done.stderr.startswith(b"error: "), path
+        command("import", str(path), "--history", str(history))
+        done = command("evaluate", "--method", "history-aware", "--every", "visits", "--goal", "content", "--windows", "1",
+                       "--history", str(history), "--json")  # fmt: skip
+        if done.code:
+            assert done.stderr.startswith("error: "), path
         else:
             assert {"part", "level", "goal"} <= orjson.loads(done.stdout.splitlines()[0]).keys()
