@@ -15,7 +15,7 @@ from fuzz.target import Target
 from fuzz.targets import targets
 
 from recrawl.core.times import parse_period
-from recrawl.errors import RecrawlError
+from recrawl.errors import BadState, RecrawlError
 
 BY_NAME = {target.name: target for target in targets()}
 CARD: dict[str, Any] = json.loads(BY_NAME["model-card"].seeds[0])
@@ -48,9 +48,6 @@ FINDINGS: tuple[tuple[str, bytes], ...] = (
     ("relevance", changed(RELEVANCE, accuracy={})),
     ("relevance", changed(RELEVANCE, n_positive=1e400)),
     ("relevance", changed(RELEVANCE, n_negative=1e308)),
-    ("snapshot", b'{"tree": {"_setattr__": "owner"}, "arrays": []}'),
-    ("snapshot", b'{"tree": {"strings": [{"array": 0}, {"array": 1}]}, "arrays": [["<i8", [0, 999999999]], ["|u1", [97]]]}'),
-    ("snapshot", b'{"tree": {"sparse": [{"array": 0}, {"array": 0}, {"array": 0}], "shape": [2, 1]}, "arrays": [["<i8", [0, 9]]]}'),
     ("state", changed(STATE, until=[])),
     ("state", changed(STATE, head="<")),
     ("state", changed(STATE, arrays=0)),
@@ -82,6 +79,19 @@ def test_every_target_reads_its_samples_and_a_little_damage(target: Target) -> N
     done = Fuzzer(target, seed=7).run(n_runs=min(len(target.seeds), 20) + 60)
     assert [finding.what for finding in done.findings] == []
     assert done.n_runs > done.n_refused  # something is read: a target that refuses its samples fuzzes nothing
+
+
+FORGED = (
+    b'{"tree": {"_setattr__": "owner"}, "arrays": []}',
+    b'{"tree": {"strings": [{"array": 0}, {"array": 1}]}, "arrays": [["<i8", [0, 999999999]], ["|u1", [97]]]}',
+    b'{"tree": {"sparse": [{"array": 0}, {"array": 0}, {"array": 0}], "shape": [2, 1]}, "arrays": [["<i8", [0, 9]]]}',
+)
+
+
+@pytest.mark.parametrize("data", FORGED, ids=["an attribute", "texts", "a matrix"])
+def test_a_forged_snapshot_is_refused_before_it_is_used(data: bytes) -> None:
+    with pytest.raises(BadState):
+        BY_NAME["snapshot"].run(data)
 
 
 def test_a_parquet_file_with_names_that_are_no_text_is_refused() -> None:
