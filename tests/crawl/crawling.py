@@ -22,7 +22,7 @@ from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run as a program, too
 
-from patience import patience, slowness
+from patience import slowness
 from recrawl.history import History
 from recrawl.synth.living.http import HttpRequest, HttpResponse, Wire, read_request
 from recrawl.synth.living.server import address, listen, serving

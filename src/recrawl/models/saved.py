@@ -26,6 +26,7 @@ from skops import io
 from recrawl.core.arrays import Ints
 from recrawl.core.files import writing
 from recrawl.errors import BadModel, RecrawlError
+from recrawl.insight.choices import LinkKind
 from recrawl.models.cards import (
     advantage_of,
     columns_of,
@@ -231,7 +232,7 @@ def _predictor(path: str | Path, about: dict[str, Any], blob: Callable[[str], by
     except RecrawlError as error:
         raise BadModel(f"{path} was trained by a learner that is not installed here: {error}") from error
     columns = {links: columns_of(about, links) for links in recipe.links}
-    parts = {
+    parts: dict[LinkKind, dict[str, Any]] = {
         links: {"columns": each, "usual": usual_of(about, links, len(each)), "overall": overall_of(about, links)}
         for links, each in columns.items()
     }
