@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import get_ident
 from typing import Any, BinaryIO
 
 from recrawl.errors import RecrawlError
+
+_CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES)
 
 
 @contextmanager
@@ -39,8 +42,7 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.copymode(target, beside)
         sync(beside)
         os.replace(beside, target)
-        with suppress(OSError):  # some network file systems cannot sync a folder
-            sync(target.parent)
+        sync(target.parent)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -106,5 +108,8 @@ def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT or not path.is_dir():  # some network file systems cannot sync a folder
+            raise
     finally:
         os.close(descriptor)

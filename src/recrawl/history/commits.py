@@ -83,6 +83,8 @@ class DurableTable:
         Rows that others append meanwhile stay. Raises `Conflict` where another process has replaced any of the files.
         """
         old = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
+        if not old:
+            return
         files = self._written(batches)
         removed = [_removed(each["path"], each["size_bytes"]) for each in old]
         actions = [_info("OPTIMIZE"), *self._added_columns(table), *removed, *map(_add, files)]

@@ -44,8 +44,8 @@ class SideTable:
         durable = self._durable(beside)
         try:
             table = DeltaTable(durable.folder)
-            rows = ds.dataset(local_files(table), schema=self.schema)
-            durable.rewrite(rows.to_batches(batch_size=ROW_GROUP), table)
+            rows = ds.dataset(local_files(table), schema=self.schema).to_table().combine_chunks()
+            durable.rewrite(rows.to_batches(max_chunksize=ROW_GROUP), table)
         except (TableNotFoundError, Conflict):  # another process has just done the same
             return
         except (OSError, DeltaError) as error:
