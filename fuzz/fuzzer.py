@@ -24,6 +24,7 @@ from fuzz.target import Target
 from fuzz.targets import targets
 
 SECONDS = 10.0  #: of processor time for one input: a thousand times what the slowest usually takes
+COARSE = 10  #: seconds by which the kernel's count of a long-lived process may differ
 MEMORY = 512 << 20  #: bytes by which one input of at most `mutate.LONGEST` bytes may raise the most that is in use
 SHRINKING = 200  #: executions to make a finding smaller
 CORPUS = 2_000  #: inputs that are kept for further mutation
@@ -173,10 +174,11 @@ def described(error: BaseException) -> str:
 def with_bounds(run: Any) -> None:
     """Run something within bounds of processor time and memory; `TooMuchWork` where it passes them.
 
-    Compiled code cannot be interrupted: if it does not return in twice the time, the process is ended by SIGXCPU.
+    Compiled code cannot be interrupted: if it does not return in twice the time and some seconds, by the coarser count
+    of the kernel, the process is ended by SIGXCPU.
     """
     before, (soft, hard) = _most_memory(), resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + 2 * SECONDS), hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + 2 * SECONDS) + COARSE, hard))
     signal.signal(signal.SIGPROF, _too_long)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:

@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.core.hashing import hash64
 from recrawl.errors import BadRecord, BadUrl
+from recrawl.web.pieces import pieces
 from recrawl.web.tagsoup import is_too_costly
 from recrawl.web.terms import collapsed
 from recrawl.web.urls import canonical
@@ -58,9 +59,16 @@ def html_page(html: str, url: str) -> ParsedPage:
 def _html_page(utf8: bytes, content_bytes: int, url: str, redirect: list[str]) -> ParsedPage:
     if is_too_costly(utf8):
         raise BadRecord("too costly to parse", f"tags nested too deep, or too many, on {url[:200]}")
-    tree = LexborHTMLParser(utf8)
-    links, title = _Links.of(tree), _title(tree)
-    text, own_text = _texts(tree)
+    parts = pieces(utf8)
+    if not parts:
+        raise BadRecord("too costly to parse", f"too many tags and attributes on {url[:200]}")
+    links, title, texts = _Links(), None, []
+    for i, part in enumerate(parts):
+        tree = LexborHTMLParser(part)
+        links.add(tree)
+        title = title if i else _title(tree)
+        texts.append(_texts(tree))
+    text, own_text = (" ".join(each) for each in zip(*texts, strict=True))
     return ParsedPage(
         content_bytes=content_bytes,
         hrefs=redirect + (links.refresh or []) + [href for href in links.hrefs if href and not _STAYS.match(href)],
@@ -113,18 +121,16 @@ class _Links:
     base: str | None = None
     refresh: list[str] | None = None
 
-    @classmethod
-    def of(cls, tree: LexborHTMLParser) -> _Links:
-        links = cls()
+    def add(self, tree: LexborHTMLParser) -> None:
+        """Read a piece of the page."""
         for node in tree.css("[href],[http-equiv]"):  # quicker than with the names of the tags
             kind = node.tag
             if kind in ("a", "area"):
-                links.hrefs.append(node.attributes.get("href"))
-            elif kind == "base" and links.base is None:
-                links.base = node.attributes.get("href") or ""
-            elif kind == "meta" and links.refresh is None:
-                links.refresh = _refresh(node.attributes)
-        return links
+                self.hrefs.append(node.attributes.get("href"))
+            elif kind == "base" and self.base is None:
+                self.base = node.attributes.get("href") or ""
+            elif kind == "meta" and self.refresh is None:
+                self.refresh = _refresh(node.attributes)
 
 
 def _refresh(meta: Mapping[str, str | None]) -> list[str] | None:

@@ -8,9 +8,7 @@ import numpy as np
 from numba import njit
 
 MAX_WORK = 300_000_000  #: steps that a page may cost beyond its length; about a second
-MAX_NODES = (
-    2_000_000  #: tags and attributes of a page; the parser takes about 270 bytes for each, so half a gigabyte at most
-)
+MAX_TAGS = 4_000_000
 FEW_TAGS, FEW_REPEATS = 20_000, 1_000  #: with fewer tags, and fewer that can be repeated, no page is costly
 REPEAT_WORK = 100  #: steps for a tag that is repeated
 LONG_TAG = 100_000  #: characters from which a single tag may be costly
@@ -38,45 +36,12 @@ _LONGEST = max(map(len, _FORMATTING))
 def is_too_costly(utf8: bytes) -> bool:
     """Whether the parser would need too long for a page; ordinary pages are recognised by a quick look."""
     n_tags = utf8.count(b"<")
-    if len(utf8) > MAX_NODES and n_nodes(np.frombuffer(utf8, np.uint8)) > MAX_NODES:
-        return True
     few_repeats = (
         n_tags < FEW_REPEATS or _n_like_formatting(np.frombuffer(utf8, np.uint8), _LIKE_FORMATTING) < FEW_REPEATS
     )
     if few_repeats and n_tags < FEW_TAGS and len(utf8) < LONG_TAG:
         return False
     return parsing_work(utf8.decode("utf-8", "replace")) > MAX_WORK
-
-
-@njit(cache=True, nogil=True)
-def n_nodes(utf8):  # type: ignore[no-untyped-def]
-    """Tags and attributes, about as the parser would see them; what looks like a tag in a comment or a script counts, too.
-
-    >>> n_nodes(np.frombuffer(b"<p>1 < 2</p> <a href='a b' c = d e>x</a><br/>", np.uint8))
-    8
-    """
-    n = at = 0
-    stop = len(utf8)
-    while at < stop - 1:
-        if utf8[at] != 60 or not (utf8[at + 1] == 47 or utf8[at + 1] == 33 or 97 <= (utf8[at + 1] | 32) <= 122):
-            at += 1
-            continue
-        n += 1
-        at += 2
-        while at < stop and utf8[at] != 62:  # until the tag ends
-            is_blank = utf8[at] <= 32 or utf8[at] == 47
-            at += 1
-            if at < stop and is_blank and utf8[at] > 32 and utf8[at] != 62 and utf8[at] != 61 and utf8[at] != 47:
-                n += 1
-            if at < stop and utf8[at - 1] == 61:  # a value
-                while at < stop and utf8[at] <= 32:
-                    at += 1
-                if at < stop and (utf8[at] == 34 or utf8[at] == 39):
-                    quote = utf8[at]
-                    at += 1
-                    while at < stop and utf8[at] != quote:
-                        at += 1
-    return n
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +74,7 @@ def parsing_work(html: str) -> int:
     (0, True)
     """
     n_tags = html.count("<")
-    if any(len(tag.split()) ** 2 > MAX_WORK for tag in _LONG_TAG.findall(html)):
+    if n_tags > MAX_TAGS or any(len(tag.split()) ** 2 > MAX_WORK for tag in _LONG_TAG.findall(html)):
         return MAX_WORK + 1
     if n_tags < FEW_TAGS and (n_tags < FEW_REPEATS or len(_WITH_ATTRIBUTES.findall(html)) < FEW_REPEATS):
         return 0
