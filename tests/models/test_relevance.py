@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -5,8 +6,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from recrawl.errors import NotEnoughData, RecrawlError
-from recrawl.models.relevance import Relevance, train, words
+from recrawl.errors import BadModel, NotEnoughData, RecrawlError
+from recrawl.models.relevance import MAX_BYTES, Relevance, train, words
 from recrawl.sources.labels import read_labels
 
 ON = [f"https://e.org/politics/election-{i}-vote" for i in range(20)]
@@ -58,3 +59,30 @@ def test_labels_are_read_from_csv_and_json_lines(tmp_path: Path) -> None:
     assert list(read_labels(str(tmp_path / "a.csv"))) == [("https://e.org/a", True), ("https://e.org/b", False), None]
     (tmp_path / "b.jsonl").write_text('{"text": "a vote", "label": true}\nnonsense\n{"url": "u", "label": 0}\n')
     assert list(read_labels(str(tmp_path / "b.jsonl"))) == [("a vote", True), None, ("u", False)]
+
+
+def test_every_forged_classifier_is_refused_with_one_error_or_can_be_used(tmp_path: Path) -> None:
+    content = json.loads(train(["oil spill", "oil rig", "cat food", "cat toys"], [True, True, False, False]).to_bytes())
+    odd = [None, True, -1, 1e308, 10**400, "", "x", [], ["x"], [[1.0]], {}, {"x": 1}, [None] * len(content["words"])]
+    forged = [content | {name: value} for name in content for value in odd]
+    forged += [{key: value for key, value in content.items() if key != name} for name in content]
+    texts = [json.dumps(each).encode() for each in (*forged, *odd)] + [
+        b"[" * 100_000,
+        b"\xff",
+        b"NaN",
+        b" " * (MAX_BYTES + 1),
+    ]
+    n_used = 0
+    for text in texts:
+        (tmp_path / "r.json").write_bytes(text)
+        message = ""
+        try:
+            judged = Relevance.load(tmp_path / "r.json").predict(["oil", "x"])
+        except BadModel as error:
+            message = str(error)
+        if message:
+            assert message.endswith("r.json is not a relevance classifier of recrawl; make one with: recrawl relevance")
+        else:
+            n_used += 1
+            assert ((judged >= 0) & (judged <= 1)).all()
+    assert 0 < n_used < len(texts) / 2
