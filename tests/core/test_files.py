@@ -1,5 +1,7 @@
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,11 @@ def test_file_and_folder_are_synced_before_the_write_returns(tmp_path: Path, mon
 def test_a_device_is_written_directly() -> None:
     write_bytes("/dev/null", b"1")
     assert not Path("/dev/null").is_file()
+
+
+def test_a_pipe_is_written_directly() -> None:
+    code = "from recrawl.core.files import write_bytes; write_bytes('/dev/stdout', b'1')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"1"
 
 
 def test_a_missing_folder_is_an_os_error(tmp_path: Path) -> None:

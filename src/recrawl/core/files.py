@@ -31,10 +31,10 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('url\\n', 1)
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.exists() and not target.is_file():
-        yield target
+    if Path(path).exists() and not Path(path).is_file():
+        yield Path(path)
         return
+    target = Path(os.path.realpath(path))  # a link stays a link
     beside = target.with_name(f".{target.name[:150]}.{os.getpid()}-{get_ident():x}.draft")
     try:
         yield beside
