@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from threading import get_ident
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 from recrawl.errors import RecrawlError
 
@@ -35,7 +35,8 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield Path(path)
         return
     target = Path(os.path.realpath(path))  # a link stays a link
-    beside = target.with_name(f".{target.name[:150]}.{os.getpid()}-{get_ident():x}.draft")
+    # By chance, not by the number of the process: two containers may have processes of one number.
+    beside = target.with_name(f".{target.name[:150]}.{uuid4().hex}.draft")
     try:
         yield beside
         if target.exists():

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.files import make_folder, sync
 from recrawl.core.version import __version__
@@ -72,10 +72,11 @@ class DurableTable:
                     raise Conflict(f"version {version} of {self.folder} is another one")
                 version += 1
         except BaseException:
-            _remove(files)
+            self._give_up(files, version)
             raise
         if version % CHECKPOINT_EVERY == 0:
-            self.checkpoint()
+            with suppress(OSError, DeltaError):  # what was added is safe; the next checkpoint will do
+                self.checkpoint()
 
     def rewrite(self, batches: Iterable[pa.RecordBatch], table: DeltaTable) -> None:
         """Replace all files of a version of the table by one commit, and remove them.
@@ -95,7 +96,7 @@ class DurableTable:
                     raise Conflict(f"version {version} of {self.folder} replaces the same files")
                 version += 1
         except BaseException:
-            _remove(files)
+            self._give_up(files, version)
             raise
         self.checkpoint()
         _remove([self.folder / each["path"] for each in old])
@@ -151,6 +152,12 @@ class DurableTable:
         finally:
             sync(self._log)
         return True
+
+    def _give_up(self, files: list[Path], version: int) -> None:
+        """Remove data files, unless the entry that names them is there after all: it may be the last step that has failed."""
+        entry = self._log / _name(version)
+        if not (entry.exists() and files and files[0].name in entry.read_text("utf-8", "replace")):
+            _remove(files)
 
     def _removes(self, version: int) -> set[str]:
         entry = self._log / _name(version)
