@@ -92,7 +92,7 @@ class Life:
         self.web = [Page(f"https://{host}.org/{i}") for host in ("a", "b") for i in range(self.chance.randint(2, 4))]
         self.acknowledged: dict[Key, Visit] = {}
         self.in_flight: dict[Key, Visit] = {}  # begun and not acknowledged: they may be there or not
-        self.n_plans = 0  # stored ones
+        self.plans: set[str] = set()  # names of stored ones; two for one moment may be the same
         self.disk = Interference()
         self.told: list[str] = []
         self.history = History.create(folder)
@@ -146,7 +146,7 @@ class Life:
             return
         self._check_plan(made)
         store(self.history, made)
-        self.n_plans += len(made) > 0
+        self.plans |= {made.id} if len(made) else set()
 
     def compact(self) -> None:
         self.history.compact()
@@ -198,7 +198,7 @@ class Life:
         if repaired := repair(self.folder):
             raise Broken(f"{self.told}: {repaired} had to be repaired")
         self._check_visits()
-        if len(set(stored(self.history.beside)["plan"].to_pylist())) < self.n_plans:
+        if not self.plans <= set(stored(self.history.beside)["plan"].to_pylist()):
             raise Broken(f"{self.told}: a stored plan is lost")
         try:
             carried, relearnt = self._planned(carry=True), self._planned(carry=False)

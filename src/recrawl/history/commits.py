@@ -7,6 +7,7 @@ and a log entry is on disk before it has its name. Reading, schemas and the cont
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -53,10 +54,17 @@ class DurableTable:
         """Make the table if it is not there; safe when several processes do so at once."""
         if DeltaTable.is_deltatable(str(self.folder)):
             return
-        make_folder(self._log)
+        make_folder(self.folder)
         with self._scratch() as scratch:
             DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
-            self._put(scratch / LOG / _name(0), _name(0))
+            sync(scratch / LOG / _name(0))
+            sync(scratch / LOG)
+            try:
+                os.rename(scratch / LOG, self._log)  # with its first entry, or not at all
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # then another process was quicker
+                    raise
+        sync(self.folder)
 
     def append(self, rows: pa.Table, table: DeltaTable, *, blind: bool = False) -> None:
         """Add rows in one commit: the version after that of `table`; when this returns they are on disk.

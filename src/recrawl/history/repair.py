@@ -59,7 +59,7 @@ def _tables(folder: Path) -> list[DurableTable]:
 
 
 def _repaired(table: DurableTable, at_least: int) -> Repaired | None:
-    if not table.folder.is_dir():
+    if not table.folder.is_dir() or (at_least < 0 and _is_bare(table.folder)):
         return None
     wrong = damage(table.folder, at_least, thorough=True) or _unreadable(table.folder)
     if wrong is None:
@@ -79,6 +79,11 @@ def _repaired(table: DurableTable, at_least: int) -> Repaired | None:
     table.create()
     table.adopt(readable)
     return done
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether a table was not made yet: the next writer makes it."""
+    return not any(folder.glob("*.parquet")) and not any(folder.glob(f"{LOG}/*"))
 
 
 def _unreadable(folder: Path) -> str | None:
