@@ -35,7 +35,7 @@ fuzz: $(READY)  ## damaged input for every reader, parser and loader; what break
 
 AUDIT := build/audit
 
-check-deps: $(READY)  ## licences of all dependencies, and known vulnerabilities (says so where nobody can be asked)
+check-deps: $(READY)  ## licences of all dependencies, and known vulnerabilities (says so if the service cannot be reached)
 	$(BIN)/python -m checks.licences
 	@test -x $(AUDIT)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/pip install --quiet pip-audit) || true
 	$(BIN)/python -m checks.advisories $(AUDIT)/bin/pip-audit

@@ -45,7 +45,7 @@ def judged(text: str) -> tuple[int, list[str]]:
 
 
 def main() -> int:
-    """Exit 1 where there is a vulnerability, 2 where nobody could be asked."""
+    """Exit 1 where there is a vulnerability, 2 where the service could not be reached."""
     beside = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("pip-audit")
     try:
         done = subprocess.run([str(beside), *COMMAND], capture_output=True, text=True, check=False)

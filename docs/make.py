@@ -102,7 +102,7 @@ def commands() -> str:
     parts = [
         "# Commands\n",
         "`make docs` writes this page from the commands' own help. Every command exits with 0 for success, 1 if the job failed, "
-        "2 for wrong usage and 130 after Ctrl-C; a reader that has seen enough (`| head -1`) is a success. "
+        "2 for wrong usage, 130 after Ctrl-C and 143 after SIGTERM; a reader that has seen enough (`| head -1`) is a success. "
         "The default history is `RECRAWL_HISTORY`, else `./history`.\n",
         "What people read shows control characters of titles, notes, URLs and file names written out (`\\x1b`), so that none can "
         "command a terminal; JSON, CSV and Parquet hold them as they are. A terminal that does not know a letter shows a likeness "

@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,7 +93,7 @@ class Life:
         self.in_flight: dict[Key, Visit] = {}  # begun and not acknowledged: they may be there or not
         self.plans: set[str] = set()  # names of stored ones; two for one moment may be the same
         self.disk = Interference()
-        self.told: list[str] = []
+        self.events: list[str] = []
         self.history = History.create(folder)
 
     def run(self) -> None:
@@ -103,16 +102,16 @@ class Life:
             step = self.chance.choice(steps)
             self.now += timedelta(hours=self.chance.choice([1, 6, 24]))
             self._live_on()
-            self.told.append(f"{step.__name__} at {self.now:%d %H:%M}")
+            self.events.append(f"{step.__name__} at {self.now:%d %H:%M}")
             try:
-                with self._interfered():
-                    step()
+                self._interfere()
+                step()
             except Killed:
-                self.told.append("killed")
+                self.events.append("killed")
             except HistoryError as error:
                 if not self.disk.is_dead and "No space" not in str(error):
-                    raise Broken(f"{self.told}: {error}") from error
-                self.told.append("disk full")
+                    raise Broken(f"{self.events}: {error}") from error
+                self.events.append("disk full")
             self.disk = Interference()
             self.history = History.open(self.folder)  # a new process
             self.audit()
@@ -160,7 +159,7 @@ class Life:
         self.in_flight |= new
         receipt = self.history.add(visits)
         if receipt.added > len(new):
-            raise Broken(f"{self.told}: {receipt.added} visits are said to be added, of {len(new)}")
+            raise Broken(f"{self.events}: {receipt.added} visits are said to be added, of {len(new)}")
         self.acknowledged |= new
         for key in new:
             self.in_flight.pop(key, None)
@@ -176,9 +175,8 @@ class Life:
                 page.links = [*page.links[-5:], f"https://a.org/new/{self.chance.randrange(10**6)}"]
             page.is_gone |= self.chance.random() < 0.02
 
-    @contextmanager
-    def _interfered(self) -> Iterator[None]:
-        """With a kill, a full disk or another writer at some step; or with nothing."""
+    def _interfere(self) -> None:
+        """Have a kill, a full disk or another writer at some step; or nothing."""
         other = [
             Visit(url="https://other.org/", at=self.now + timedelta(minutes=1), status=200, links=["https://a.org/"])
         ]
@@ -189,23 +187,22 @@ class Life:
 
         happens = self.chance.choice([None, self.disk.kill, self.disk.kill, Interference.fill_disk, write])
         self.disk.happens, self.disk.at = happens, self.chance.randrange(60) if happens else -1
-        yield
 
     # -- the auditor ---------------------------------------------------------------------------------------------------
 
     def audit(self) -> None:
         """What must hold after every step."""
         if repaired := repair(self.folder):
-            raise Broken(f"{self.told}: {repaired} had to be repaired")
+            raise Broken(f"{self.events}: {repaired} had to be repaired")
         self._check_visits()
         if not self.plans <= set(stored(self.history.beside)["plan"].to_pylist()):
-            raise Broken(f"{self.told}: a stored plan is lost")
+            raise Broken(f"{self.events}: a stored plan is lost")
         try:
             carried, relearnt = self._planned(carry=True), self._planned(carry=False)
         except NotEnoughData:
             return
         if repr(carried.to_arrow().to_pydict()) != repr(relearnt.to_arrow().to_pydict()):
-            raise Broken(f"{self.told}: with what was kept another plan is made than without")
+            raise Broken(f"{self.events}: with what was kept another plan is made than without")
         self._check_plan(carried)
 
     def _check_visits(self) -> None:
@@ -215,16 +212,16 @@ class Life:
             (urls[page], at) for page, at in zip(timeline.page.tolist(), timeline.rows["at"].to_pylist(), strict=True)
         ]
         if len(set(found)) < len(found):
-            raise Broken(f"{self.told}: a visit is there twice")
+            raise Broken(f"{self.events}: a visit is there twice")
         if lost := self.acknowledged.keys() - set(found):
-            raise Broken(f"{self.told}: {len(lost)} acknowledged visits are lost")
+            raise Broken(f"{self.events}: {len(lost)} acknowledged visits are lost")
         if strange := set(found) - self.acknowledged.keys() - self.in_flight.keys():
-            raise Broken(f"{self.told}: nobody made {strange}")
+            raise Broken(f"{self.events}: {strange} were never made")
         status = dict(zip(found, timeline.status.tolist(), strict=True))
         if any(status[key] != visit.status for key, visit in self.acknowledged.items()):
-            raise Broken(f"{self.told}: a visit has another status than it had")
+            raise Broken(f"{self.events}: a visit has another status than it had")
         arrived = {key: visit for key, visit in self.in_flight.items() if key in status}
-        self.acknowledged |= arrived  # whoever has read it may count on it
+        self.acknowledged |= arrived  # once it was read it must stay
         self.in_flight = {}
 
     def _planned(self, *, carry: bool) -> Any:
@@ -243,17 +240,17 @@ class Life:
         urls = made.url.to_pylist()
         hosts = [url.split("/")[2] for url in urls]
         if len(urls) > int(self.asked.budget) or len(set(urls)) < len(urls):
-            raise Broken(f"{self.told}: {len(urls)} pages are planned, of {self.asked.budget}")
+            raise Broken(f"{self.events}: {len(urls)} pages are planned, of {self.asked.budget}")
         if any(hosts.count(host) > (self.asked.per_host or 9) for host in hosts):
-            raise Broken(f"{self.told}: more than {self.asked.per_host} pages of a host are planned")
+            raise Broken(f"{self.events}: more than {self.asked.per_host} pages of a host are planned")
         if any(url.startswith("https://b.org/0") for url in urls) and self.asked.exclude:
-            raise Broken(f"{self.told}: an excluded page is planned")
+            raise Broken(f"{self.events}: an excluded page is planned")
         last: dict[str, Visit] = {}
         for (url, at), visit in sorted(self.acknowledged.items(), key=lambda item: item[0][1]):
             if at <= self.now and visit.status not in (500,):
                 last[url] = visit
         if gone := [url for url in urls if url in last and last[url].status == 404]:
-            raise Broken(f"{self.told}: {gone} are gone, and planned")
+            raise Broken(f"{self.events}: {gone} are gone, and planned")
 
 
 def follow(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:

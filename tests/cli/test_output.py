@@ -217,3 +217,19 @@ def test_ctrl_c_is_one_line_wherever_the_program_is(module: str, tmp_path: Path)
     assert "Traceback" not in done.stderr
     assert done.stderr.endswith("stopped\n")
     assert done.returncode in (130, -signal.SIGINT)  # a process that dies by the signal is 130 for a shell as well
+
+
+def test_sigterm_leaves_nothing_half_written(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys
+from recrawl.cli.running import end_in_order
+from recrawl.core.files import writing
+end_in_order()
+with writing(sys.argv[1]) as stream:
+    stream.write(b"half")
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pause()
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "table.csv")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "")
+    assert list(tmp_path.iterdir()) == []

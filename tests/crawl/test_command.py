@@ -94,19 +94,14 @@ def test_the_summary_is_readable(begun: Path) -> None:
     assert "new links" in done.stdout
 
 
+def slowly() -> list[str]:
+    """Options for a crawl that can be interrupted before it has fetched all of its 30 pages."""
+    return ["--budget", "30", "--delay", str(0.5 * slowness()), "--host-concurrency", "1", "--no-hints"]
+
+
 def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_continues(begun: Path) -> None:
     history = begun / "history"
-    slow = command(
-        "--budget",
-        "30",
-        "--delay",
-        str(0.5 * slowness()),
-        "--host-concurrency",
-        "1",
-        "--no-hints",
-        "--history",
-        str(history),
-    )
+    slow = command(*slowly(), "--history", str(history))
     before = History.open(history).timeline.n_visits
     process = subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: History.open(history).timeline.n_visits > before, every=0.3)
@@ -124,18 +119,8 @@ def test_ctrl_c_keeps_what_was_fetched_and_the_next_crawl_continues(begun: Path)
 def test_a_second_ctrl_c_ends_at_once_and_keeps_and_reports_what_was_fetched(begun: Path) -> None:
     history = begun / "history"
     before = History.open(history).timeline.n_visits
-    slow = [
-        "--budget",
-        "30",
-        "--delay",
-        str(0.5 * slowness()),
-        "--host-concurrency",
-        "1",
-        "--no-hints",
-        "--no-resume",
-        "--json",
-    ]
-    process = subprocess.Popen(command(*slow, "--history", str(history)), stdout=subprocess.PIPE, text=True)
+    slow = command(*slowly(), "--no-resume", "--json", "--history", str(history))
+    process = subprocess.Popen(slow, stdout=subprocess.PIPE, text=True)
     wait_for(lambda: History.open(history).timeline.n_visits > before)
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)

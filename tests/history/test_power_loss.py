@@ -44,7 +44,7 @@ class Disk:
     folders: set[int] = field(default_factory=set)
 
     def look(self) -> None:
-        """Take in what is there now, whoever wrote it."""
+        """Take in what is there now, by whatever writer."""
         live: set[int] = set()
         self._look(self.top, live)
         for inode in [inode for inode in self.tokens if inode not in live]:
@@ -254,3 +254,4 @@ def test_so_is_one_that_forgets_some_files(suffix: str, tmp_path: Path, monkeypa
 def test_so_it_is_for_many_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cuts = imported(int(os.environ.get("IMPORTS", "12")), tmp_path, monkeypatch)
     print(f"{cuts.n_steps} steps, {cuts.n_states} states")
+    assert cuts.n_states > cuts.n_steps

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from recrawl.cli import app
 from recrawl.errors import HistoryError
 from recrawl.history import History
+from recrawl.history.hints import HINTS
 from recrawl.history.repair import repair
 from recrawl.web.visit import Visit
 
@@ -91,6 +94,33 @@ def test_a_damaged_data_file_is_named_and_the_rest_counts(folder: Path) -> None:
     assert done["lost"] == [str(lost)]
     assert n_visits(folder) == 50
     assert "nothing to repair" in CliRunner().invoke(app, ["repair", "--history", str(folder)]).stdout
+
+
+def test_a_table_of_which_nothing_is_left_is_named_and_made_again(folder: Path) -> None:
+    shutil.rmtree(folder / "vectors")
+    with pytest.raises(HistoryError, match=r"vectors.*recrawl repair"):
+        History.open(folder)
+    (done,) = repair(folder)
+    assert (done.table, done.n_files) == ("vectors", 0)
+    assert n_visits(folder) == 75
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_files_that_a_compaction_has_replaced_do_not_count_again(is_cut: bool, folder: Path) -> None:
+    beside = History.open(folder).beside
+    for _ in range(3):
+        HINTS.append(beside, pa.Table.from_pylist([{}], HINTS.schema))
+    with pytest.MonkeyPatch.context() as patch:  # killed before it removes them
+        patch.setattr("recrawl.history.commits._remove", lambda paths: None)
+        HINTS.compact(beside)
+    assert len(list((folder / "hints").glob("*.parquet"))) == 4
+    checkpoint = sorted((folder / "hints" / "_delta_log").glob("*.checkpoint.parquet"))[-1]
+    checkpoint.write_bytes(b"damaged")
+    if is_cut:  # within what it adds: nothing is known to have been replaced
+        entry = log(folder, "hints")[-1]
+        entry.write_bytes(entry.read_bytes().split(b'"partitionValues"')[0])
+    repair(folder)
+    assert HINTS.read(beside).num_rows == (6 if is_cut else 3)
 
 
 def test_a_history_that_is_whole_is_left_alone(folder: Path) -> None:

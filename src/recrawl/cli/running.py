@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 
 from recrawl.cli.output import discard_output, is_reader_gone, make_output_visible
 from recrawl.errors import BadOption, RecrawlError
+
+ENDED = 143  #: exit code after SIGTERM, as shells have it
 
 
 def run() -> None:
@@ -16,6 +19,7 @@ def run() -> None:
     """
     gc.set_threshold(100_000)  # while modules are loaded there is nothing to collect
     make_output_visible()
+    end_in_order()
     code: object = 0
     try:
         code = _exit_code()
@@ -25,6 +29,11 @@ def run() -> None:
     finally:
         gc.freeze()  # a last look at everything that a large plan holds would take a quarter of a second
     sys.exit(code)  # type: ignore[arg-type]
+
+
+def end_in_order() -> None:
+    """Let SIGTERM end the program as an error would: what is half written is removed. A crawl has a way of its own to end."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(ENDED))
 
 
 def _exit_code() -> object:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Beginnings that make a formula of a cell; the last four are full-width, which some spreadsheets take for the others.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-#: A text that begins so is protected. Apostrophes of its own count, or it could not be told from a protected one on the way back.
+#: A text that begins so is protected. Its own apostrophes count: it must not look like a protected one when it is read back.
 _BEGINS_A_FORMULA = f"^'*[{''.join(FORMULA).replace('-', '')}-]"
 
 

@@ -77,7 +77,7 @@ class DurableTable:
         try:
             while not self._commit(version, actions):
                 if not blind:
-                    raise Conflict(f"version {version} of {self.folder} is another one")
+                    raise Conflict(f"another process has written version {version} of {self.folder}")
                 version += 1
         except BaseException:
             self._give_up(files, version)
@@ -96,12 +96,13 @@ class DurableTable:
             return
         files = self._written(batches)
         removed = [_removed(each["path"], each["size_bytes"]) for each in old]
-        actions = [_info("OPTIMIZE"), *self._added_columns(table), *removed, *map(_add, files)]
+        # Files are removed last: what is left of a damaged entry never removes more than it replaces.
+        actions = [_info("OPTIMIZE"), *self._added_columns(table), *map(_add, files), *removed]
         version = table.version() + 1
         try:
             while not self._commit(version, actions):
-                if self._removes(version) & {each["path"] for each in old}:
-                    raise Conflict(f"version {version} of {self.folder} replaces the same files")
+                if paths_in(self._log / _name(version))[1] & {each["path"] for each in old}:
+                    raise Conflict(f"another process has replaced the same files of {self.folder}")
                 version += 1
         except BaseException:
             self._give_up(files, version)
@@ -117,7 +118,7 @@ class DurableTable:
             sync(file)
         sync(self.folder)
         if files and not self._commit(1, [_info("WRITE", mode="Append"), *map(_add, files)]):
-            raise Conflict(f"version 1 of {self.folder} is there already")
+            raise Conflict(f"another process has written version 1 of {self.folder}")
 
     def checkpoint(self) -> None:
         """Put the state of the newest version in one file, so that a reader need not go through all log entries."""
@@ -151,7 +152,7 @@ class DurableTable:
             draft.unlink(missing_ok=True)
 
     def _put(self, file: Path, name: str) -> bool:
-        """Give a file a name in the log, if no other has it: nobody ever sees a part of it, not even after a power cut."""
+        """Give a file a name in the log, if no other has it: no reader ever sees part of it, not even after a power cut."""
         sync(file)
         try:
             os.link(file, self._log / name)
@@ -166,11 +167,6 @@ class DurableTable:
         entry = self._log / _name(version)
         if not (entry.exists() and files and files[0].name in entry.read_text("utf-8", "replace")):
             _remove(files)
-
-    def _removes(self, version: int) -> set[str]:
-        entry = self._log / _name(version)
-        actions = (orjson.loads(line) for line in entry.read_bytes().splitlines() if line.strip())
-        return {each["remove"]["path"] for each in actions if "remove" in each}
 
     def _added_columns(self, table: DeltaTable) -> list[Action]:
         """The metadata of a table that lacks columns which were added to the schema since it was made."""
@@ -243,6 +239,19 @@ def _info(operation: str, **parameters: str) -> Action:
             "engineInfo": f"recrawl {__version__}",
         }
     }
+
+
+def paths_in(entry: Path) -> tuple[set[str], set[str]]:
+    """The data files that a log entry adds, and those that it removes; what cannot be read names none."""
+    added, removed = set[str](), set[str]()
+    for line in entry.read_bytes().splitlines():
+        with suppress(ValueError, KeyError, TypeError):
+            action = orjson.loads(line)
+            if "add" in action:
+                added.add(action["add"]["path"])
+            elif "remove" in action:
+                removed.add(action["remove"]["path"])
+    return added, removed
 
 
 def _add(file: Path) -> Action:

@@ -9,11 +9,11 @@ from pathlib import Path
 from recrawl.history.commits import LOG
 
 _ENTRY = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.(?:parquet|json)")
 
 
 def newest_version(table: Path) -> int:
-    """The newest version that the log of a table tells of; -1: none."""
+    """The newest version in the log of a table; -1: none."""
     entries, checkpoint = _listed(table)
     return max(checkpoint, *entries, -1)
 

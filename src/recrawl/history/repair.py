@@ -1,12 +1,13 @@
 """A history whose logs are damaged, put in order: what its data files hold counts again.
 
-The log of a damaged table is set aside, and a new one names all data files that can be read. Rows that were replaced or written
-twice are told apart by every reader, so nothing is lost or counted twice by that.
+The log of a damaged table is set aside, and a new one names all data files that can be read, but for those that a compaction has
+replaced.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from deltalake.exceptions import DeltaError
 
 from recrawl.core.files import sync
 from recrawl.errors import HistoryError
-from recrawl.history.commits import LOG, DurableTable
+from recrawl.history.commits import LOG, DurableTable, paths_in
 from recrawl.history.hints import HINTS
 from recrawl.history.log_check import damage
 from recrawl.history.plans import PLANS_TABLE
@@ -49,7 +50,7 @@ def repair(folder: Path) -> list[Repaired]:
         raise HistoryError(f"cannot repair the history {folder}: {error.strerror or error}") from error
     done = [each for each in found if each is not None]
     if done:
-        note_versions(folder, anew=True)
+        note_versions(folder, reset=True)
     return done
 
 
@@ -59,26 +60,34 @@ def _tables(folder: Path) -> list[DurableTable]:
 
 
 def _repaired(table: DurableTable, at_least: int) -> Repaired | None:
-    if not table.folder.is_dir() or (at_least < 0 and _is_bare(table.folder)):
+    if at_least < 0 and _is_bare(table.folder):
         return None
     wrong = damage(table.folder, at_least, thorough=True) or _unreadable(table.folder)
     if wrong is None:
         return None
-    done, readable = Repaired(table.folder.name, wrong), list[Path]()
-    for file in sorted(table.folder.glob("*.parquet")):
-        if (n_rows := _n_rows(file)) is None:
-            done.lost.append(str(file))
-        else:
-            readable.append(file)
-            done.n_rows += n_rows
-    done.n_files = len(readable)
+    n_rows = {file: _n_rows(file) for file in sorted(table.folder.glob("*.parquet"))}
+    readable = {file: n for file, n in n_rows.items() if n is not None}
+    for file in _replaced(table.folder / LOG, readable.keys()):
+        readable.pop(file, None)
+    lost = [str(file) for file, n in n_rows.items() if n is None]
+    done = Repaired(table.folder.name, wrong, len(readable), sum(readable.values()), lost)
     if (table.folder / LOG).exists():
         aside = f"{LOG}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
         os.rename(table.folder / LOG, table.folder / aside)
         sync(table.folder)
     table.create()
-    table.adopt(readable)
+    table.adopt(list(readable))
     return done
+
+
+def _replaced(log: Path, readable: Collection[Path]) -> set[Path]:
+    """Files that log entries name as replaced, where all that replaced them can be read: a compaction had yet to remove them."""
+    replaced = set[Path]()
+    for entry in log.glob("*.json"):
+        added, removed = paths_in(entry)
+        if added and {log.parent / path for path in added} <= set(readable):
+            replaced |= {log.parent / path for path in removed}
+    return replaced
 
 
 def _is_bare(folder: Path) -> bool:

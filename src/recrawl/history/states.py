@@ -118,7 +118,7 @@ class States:
     def load(self, checkpoint: Checkpoint) -> tuple[Any, Sequence[NDArray[Any]]]:
         """What was kept; raises `BadState` where any of it is missing or damaged, of an array when that is asked for.
 
-        Arrays are read in the background: whoever asks for one waits for that one alone.
+        Arrays are read in the background; a caller waits only for those that it asks for.
         """
         content = self._listed(checkpoint.name)
         if content is None:

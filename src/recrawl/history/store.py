@@ -45,6 +45,7 @@ _WIDE = {
 }
 #: What compaction holds in memory, at most (about); bytes as on disk.
 ROWS_AT_ONCE, BYTES_AT_ONCE = 8_000_000, 256 << 20
+CONFLICTS = 1000  #: how often to start again when another process has written to a table meanwhile
 TRIES = 20  #: how often to start again when another process has compacted a table meanwhile
 
 
@@ -290,12 +291,14 @@ def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
 
 def _despite_compaction(work: Callable[[], T]) -> T:
     """Do work on a table, and again if another process has meanwhile replaced the files it looked at, or added to them."""
-    attempt = 0
+    attempt = n_conflicts = 0
     while True:
         try:
             return work()
-        except Conflict:  # another writer has got on
-            pass
+        except Conflict:  # another writer made progress
+            n_conflicts += 1
+            if n_conflicts == CONFLICTS:
+                raise
         except (FileNotFoundError, DeltaError) as error:
             attempt += 1
             if attempt == TRIES or not _was_compacted(error):
@@ -315,9 +318,9 @@ def durable_table(folder: Path, name: str) -> DurableTable:
     return DurableTable(folder / name, TABLES[name], plain=KEY.get(name))
 
 
-def note_versions(folder: Path, *, anew: bool = False) -> None:
-    """Note which version each table has: should its newest commit be lost one day, that is seen. `anew`: lower ones, too."""
-    before = {} if anew else noted_versions(folder)
+def note_versions(folder: Path, *, reset: bool = False) -> None:
+    """Note which version each table has: should its newest commit be lost one day, that is noticed. `reset`: forget higher ones."""
+    before = {} if reset else noted_versions(folder)
     now = {name: max(newest_version(folder / name), before.get(name, -1)) for name in TABLES}
     if now != before:
         write_text(folder / VERSIONS, json.dumps(now) + "\n")
@@ -335,7 +338,7 @@ def noted_versions(folder: Path) -> dict[str, int]:
 def check_logs(folder: Path) -> None:
     """Refuse a history of which a commit was lost: it would seem to be smaller than it is."""
     noted = noted_versions(folder)
-    for name in {*noted, *(path.name for path in folder.iterdir() if (path / LOG).is_dir())}:
+    for name in sorted({*noted, *(path.name for path in folder.iterdir() if (path / LOG).is_dir())}):
         if damage(folder / name, noted.get(name, -1)) is not None:
             time.sleep(0.1)  # log entries go away while a compaction ends: look again
             if (wrong := damage(folder / name, noted.get(name, -1))) is not None:
