@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,10 @@ from hypothesis import settings
 
 # Tests are imported by path, each by itself; this lets them import the helpers that lie beside this file, and `fuzz`.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+# A job in the background ignores Ctrl-C, and so would every process that a test starts to interrupt it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run; how long one takes depends on who else uses the machine.
 settings.register_profile("recrawl", derandomize=True, deadline=None)

@@ -1,5 +1,6 @@
 """One seed is one life of a crawl: imports, crawls, plans and compactions on a small living web, with kills, full disks, a second
-writer at any step, late visits and clocks that jump. After every step an auditor checks what recrawl promises.
+writer at any step, late visits and clocks that jump; hosts forbid pages, lead inside and fall silent. After every step an auditor
+checks what recrawl promises.
 
 Everything that happens follows from the seed: there is one clock, which the life sets, and one schedule. A process is killed by
 making all that it does to its files after some step fail, as if it were not there any more; what it holds in memory is forgotten.
@@ -10,22 +11,28 @@ from __future__ import annotations
 import errno
 import os
 import random
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recrawl.crawl.planned import FORBIDDEN, FORBIDDEN_FOR
+from recrawl.crawl.settings import CrawlOptions
 from recrawl.errors import HistoryError, NotEnoughData
 from recrawl.history import History
+from recrawl.history.ingest import import_files
 from recrawl.history.plans import stored
 from recrawl.history.repair import repair
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.planner import Planner
 from recrawl.plan.score import store
+from recrawl.web.urls import canonical
 from recrawl.web.visit import Visit
+from simulated_web import STEP, Page, SimulatedCrawl, Web
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOUCHING = ("link", "replace", "rename", "unlink", "mkdir", "fsync")  # steps at which something may happen
@@ -40,15 +47,6 @@ class Killed(BaseException):
 
 class Broken(AssertionError):
     """A promise that was not kept."""
-
-
-@dataclass
-class Page:
-    """A page of the living web."""
-
-    url: str
-    links: list[str] = field(default_factory=list)
-    is_gone: bool = False
 
 
 @dataclass
@@ -88,9 +86,11 @@ class Life:
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance, self.folder = random.Random(seed), folder
         self.now = START
-        self.web = [Page(f"https://{host}.org/{i}") for host in ("a", "b") for i in range(self.chance.randint(2, 4))]
+        self.web = Web(self.chance)
         self.acknowledged: dict[Key, Visit] = {}
         self.in_flight: dict[Key, Visit] = {}  # begun and not acknowledged: they may be there or not
+        # Of every visit that was ever made; a clock that was set back may lead to two of one moment, of which either may count.
+        self.statuses: defaultdict[Key, set[int]] = defaultdict(set)
         self.plans: set[str] = set()  # names of stored ones; two for one moment may be the same
         self.disk = Interference()
         self.events: list[str] = []
@@ -101,7 +101,7 @@ class Life:
         for _ in range(N_STEPS):
             step = self.chance.choice(steps)
             self.now += timedelta(hours=self.chance.choice([1, 6, 24]))
-            self._live_on()
+            self.web.live_on()
             self.events.append(f"{step.__name__} at {self.now:%d %H:%M}")
             try:
                 self._interfere()
@@ -119,23 +119,80 @@ class Life:
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def crawl(self) -> None:
-        """Fetch what a plan says, or everything while there is none."""
+        """Fetch what a plan says, or everything while there is nothing to plan from."""
+        if not self.acknowledged:
+            self._add([self._fetched(page, self._tick()) for page in self.web.pages])
+            return
+        options = CrawlOptions(history=str(self.folder), clock=self._tick, **self._options())
+        self.known_then, self.planned_at = (
+            {key: v for key, v in self.acknowledged.items() if key[1] <= self.now},
+            self.now,
+        )
+        crawl = SimulatedCrawl(self.web, options, self._on_request)
+        journal, recorded = crawl.session.journal, list[Visit]()
+        self._follow(journal, recorded)
         try:
-            made = self._planned(carry=True)
-            chosen = [page for page in self.web if page.url in made.url.to_pylist()]
-        except NotEnoughData:
-            chosen = self.web
-        self._add([self._fetched(page, self.now + timedelta(seconds=i)) for i, page in enumerate(chosen)])
+            crawl.run()
+        finally:  # what the end of a process does
+            journal._thread.shutdown()
+            if crawl.session.lock is not None:
+                crawl.session.lock.release()
+        if journal.n_lost:
+            raise Broken(f"{self.events}: {journal.n_lost} visits of a crawl are lost")
+        if journal.spilled:
+            import_files(self.history, journal.spilled)
+            self._acknowledge(recorded)
+        if self.disk.is_dead:
+            raise Killed
+        self._check_crawl(crawl)
+
+    def _tick(self) -> datetime:
+        self.now += STEP
+        return self.now
+
+    def _on_request(self) -> None:
+        self.disk.step()
+
+    def _follow(self, journal: Any, recorded: list[Visit]) -> None:
+        """Know which visits of a crawl were recorded, and which of them are acknowledged."""
+        add, on_written = journal.add, journal.on_written
+
+        def adding(visit: Visit) -> bool:
+            is_valid = add(visit)
+            if is_valid:
+                visit = replace(visit, url=canonical(visit.url))
+                recorded.append(visit)
+                self._begin([visit])
+            return bool(is_valid)
+
+        def written(n_visits: int, n_new: int) -> None:
+            self._acknowledge(recorded[:n_visits])
+            del recorded[:n_visits]
+            on_written(n_visits, n_new)
+
+        journal.add, journal.on_written = adding, written
+
+    def _begin(self, visits: list[Visit]) -> None:
+        for visit in visits:
+            key = visit.url, visit.at
+            self.statuses[key].add(visit.status)
+            if key not in self.acknowledged:
+                self.in_flight[key] = visit
+
+    def _acknowledge(self, visits: list[Visit]) -> None:
+        self.acknowledged |= {(visit.url, visit.at): visit for visit in visits}
+        for visit in visits:
+            self.in_flight.pop((visit.url, visit.at), None)
 
     def import_(self) -> None:
         """Visits from elsewhere, some of them known already, some twice in one file."""
-        visits = [self._fetched(page, self.now) for page in self.chance.sample(self.web, 2)]
+        visits = [self._fetched(page, self.now) for page in self.chance.sample(self.web.pages, 2)]
         known = list(self.acknowledged.values())[:1]
         self._add([*visits, *visits[:1], *known])
 
     def late(self) -> None:
         """Visits of long ago."""
-        page = self.chance.choice(self.web)
+        page = self.chance.choice(self.web.pages)
         self._add([Visit(url=page.url, at=START - timedelta(hours=self.chance.randint(1, 99)), status=200, links=[])])
 
     def plan(self) -> None:
@@ -156,24 +213,16 @@ class Life:
 
     def _add(self, visits: list[Visit]) -> None:
         new = {(visit.url, visit.at): visit for visit in visits if (visit.url, visit.at) not in self.acknowledged}
-        self.in_flight |= new
+        self._begin(visits)
         receipt = self.history.add(visits)
         if receipt.added > len(new):
             raise Broken(f"{self.events}: {receipt.added} visits are said to be added, of {len(new)}")
-        self.acknowledged |= new
-        for key in new:
-            self.in_flight.pop(key, None)
+        self._acknowledge(list(new.values()))
 
     def _fetched(self, page: Page, at: datetime) -> Visit:
         status = 404 if page.is_gone else self.chance.choice([200] * 8 + [500, 304])
         links = list(page.links) if status == 200 else None
         return Visit(url=page.url, at=at, status=status, links=links, text=f"text {len(page.links)}" if links else None)
-
-    def _live_on(self) -> None:
-        for page in self.web:
-            if self.chance.random() < 0.5:
-                page.links = [*page.links[-5:], f"https://a.org/new/{self.chance.randrange(10**6)}"]
-            page.is_gone |= self.chance.random() < 0.02
 
     def _interfere(self) -> None:
         """Have a kill, a full disk or another writer at some step; or nothing."""
@@ -182,8 +231,9 @@ class Life:
         ]
 
         def write() -> None:
+            self._begin(other)
             History.create(self.folder).add(other)
-            self.acknowledged |= {(visit.url, visit.at): visit for visit in other}
+            self._acknowledge(other)
 
         happens = self.chance.choice([None, self.disk.kill, self.disk.kill, Interference.fill_disk, write])
         self.disk.happens, self.disk.at = happens, self.chance.randrange(60) if happens else -1
@@ -214,27 +264,47 @@ class Life:
         if len(set(found)) < len(found):
             raise Broken(f"{self.events}: a visit is there twice")
         if lost := self.acknowledged.keys() - set(found):
-            raise Broken(f"{self.events}: {len(lost)} acknowledged visits are lost")
+            raise Broken(f"{self.events}: {len(lost)} acknowledged visits are lost, such as {min(lost)}")
         if strange := set(found) - self.acknowledged.keys() - self.in_flight.keys():
             raise Broken(f"{self.events}: {strange} were never made")
         status = dict(zip(found, timeline.status.tolist(), strict=True))
-        if any(status[key] != visit.status for key, visit in self.acknowledged.items()):
+        if any(status[key] not in self.statuses[key] for key in self.acknowledged):
             raise Broken(f"{self.events}: a visit has another status than it had")
         arrived = {key: visit for key, visit in self.in_flight.items() if key in status}
         self.acknowledged |= arrived  # once it was read it must stay
         self.in_flight = {}
 
     def _planned(self, *, carry: bool) -> Any:
-        # Options by the time, not by chance: asking must not change what happens next.
-        hour = int(self.now.timestamp() // 3600)
-        self.asked = PlanOptions(
-            budget=str(1 + hour % 4),
-            per_host=1 + hour % 2,
-            policy=POLICIES[hour // 72 % len(POLICIES)],
-            exclude=("https://b.org/0*",) if hour % 3 == 0 else (),
-            relearn=not carry,
-        )
+        self.asked = PlanOptions(**self._options(), relearn=not carry)
         return Planner(self.history, self.asked, self.now, carry=carry).plan()
+
+    def _options(self) -> dict[str, Any]:
+        """What a plan is asked for: by the time, not by chance, since asking must not change what happens next."""
+        hour = int(self.now.timestamp() // 3600)
+        return {
+            "budget": str(1 + hour % 4),
+            "per_host": 1 + hour % 2,
+            "policy": POLICIES[hour // 72 % len(POLICIES)],
+            "exclude": ("https://b.org/0*",) if hour % 3 == 0 else (),
+        }
+
+    def _check_crawl(self, crawl: SimulatedCrawl) -> None:
+        """What a crawl has planned and requested."""
+        plan, options = crawl.session.plan, crawl.session.options
+        if breaches := self.web.breaches():
+            raise Broken(f"{self.events}: {breaches}")
+        if plan.began_at is not None:  # it continues another one, with the budget and rules of that time
+            return
+        if len(plan.urls) > int(options.budget):
+            raise Broken(f"{self.events}: {len(plan.urls)} pages are to be fetched, of {options.budget}")
+        newest: dict[str, Visit] = {}
+        for (url, at), visit in sorted(self.known_then.items(), key=lambda item: item[0][1]):
+            if at > self.planned_at - FORBIDDEN_FOR:
+                newest[url] = visit
+        if again := [
+            url for url in plan.urls if (newest[url].note or "" if url in newest else "").startswith(FORBIDDEN)
+        ]:
+            raise Broken(f"{self.events}: {again} are forbidden by robots.txt, and planned")
 
     def _check_plan(self, made: Any) -> None:
         urls = made.url.to_pylist()

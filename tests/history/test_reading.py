@@ -105,7 +105,7 @@ def test_only_row_groups_that_can_hold_an_id_are_read(tmp_path: Path, monkeypatc
 def test_results_come_in_order_and_errors_reach_the_caller(tmp_path: Path) -> None:
     rows = pa.table({"id": range(90), "url": ["x"] * 90, "trap": [False] * 90}, schema=URLS)
     groups = written(tmp_path, rows, 7)
-    assert list(side_by_side(lambda group: group.number, groups)) == list(range(13))
+    assert list(side_by_side(lambda group: group.number, groups, 1 << 20)) == list(range(13))
 
     def work(group: RowGroup) -> int:
         if group.number == 4:
@@ -113,7 +113,7 @@ def test_results_come_in_order_and_errors_reach_the_caller(tmp_path: Path) -> No
         return group.number
 
     with pytest.raises(ValueError, match="fifth"):
-        list(side_by_side(work, groups))
+        list(side_by_side(work, groups, 1 << 20))
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:

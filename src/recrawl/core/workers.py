@@ -47,6 +47,11 @@ def in_threads(
     >>> in_threads(lambda low, high: high - low, even_ranges(5, 2))
     [2, 3]
     """
+    arguments = list(arguments)
+    if len(arguments) == 1:  # before a thread would have begun
+        result = work(*arguments[0])
+        on_progress(1.0)
+        return [result]
     with ThreadPoolExecutor(n_threads or cores()) as pool:
         jobs = [pool.submit(work, *each) for each in arguments]
         try:

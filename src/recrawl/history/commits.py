@@ -57,7 +57,7 @@ class DurableTable:
         make_folder(self.folder)
         with self._scratch() as scratch:
             DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
-            sync(scratch / LOG / _name(0))
+            sync(scratch / LOG / entry_name(0))
             sync(scratch / LOG)
             try:
                 os.rename(scratch / LOG, self._log)  # with its first entry, or not at all
@@ -101,7 +101,7 @@ class DurableTable:
         version = table.version() + 1
         try:
             while not self._commit(version, actions):
-                if paths_in(self._log / _name(version))[1] & {each["path"] for each in old}:
+                if paths_in(self._log / entry_name(version))[1] & {each["path"] for each in old}:
                     raise Conflict(f"another process has replaced the same files of {self.folder}")
                 version += 1
         except BaseException:
@@ -147,7 +147,7 @@ class DurableTable:
         try:
             with draft.open("wb") as stream:
                 stream.writelines(orjson.dumps(each) + b"\n" for each in actions)
-            return self._put(draft, _name(version))
+            return self._put(draft, entry_name(version))
         finally:
             draft.unlink(missing_ok=True)
 
@@ -164,7 +164,7 @@ class DurableTable:
 
     def _give_up(self, files: list[Path], version: int) -> None:
         """Remove data files, unless the entry that names them is there after all: it may be the last step that has failed."""
-        entry = self._log / _name(version)
+        entry = self._log / entry_name(version)
         if not (entry.exists() and files and files[0].name in entry.read_text("utf-8", "replace")):
             _remove(files)
 
@@ -175,7 +175,7 @@ class DurableTable:
             return []
         with self._scratch() as scratch:
             DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
-            lines = (scratch / LOG / _name(0)).read_bytes().splitlines()
+            lines = (scratch / LOG / entry_name(0)).read_bytes().splitlines()
         metadata = next(each for each in map(orjson.loads, lines) if "metaData" in each)
         return [{"metaData": {**metadata["metaData"], "id": str(table.metadata().id)}}]
 
@@ -226,7 +226,8 @@ class DurableTable:
 _LAST = "_last_checkpoint"
 
 
-def _name(version: int) -> str:
+def entry_name(version: int) -> str:
+    """The name of the log entry of a version."""
     return f"{version:020}.json"
 
 

@@ -72,10 +72,12 @@ def distinct(ids: Ints) -> Ints:
     return ascending[is_first]
 
 
+_OUTCOMES: Ints8 = np.array([Outcome.of(code) for code in range(1000)], np.int8)
+
+
 def outcomes(status: NDArray[np.int16]) -> Ints8:
     """`Outcome.of` for many."""
-    table = np.array([Outcome.of(code) for code in range(1000)], np.int8)
-    return table[status]
+    return _OUTCOMES[status]
 
 
 def precedence(visits: pa.Table) -> Ints:

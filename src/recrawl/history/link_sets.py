@@ -13,7 +13,7 @@ from numba import njit
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.hashtable import new_index, slot
 from recrawl.core.ids import IdFilter
-from recrawl.history.row_groups import RowGroup, side_by_side
+from recrawl.history.row_groups import RowGroup, n_rows_of, side_by_side
 from recrawl.web.link_kinds import LinkKind
 
 
@@ -47,9 +47,9 @@ class LinkSets:
     @classmethod
     def from_groups(cls, groups: Sequence[RowGroup]) -> LinkSets:
         """The sets of some row groups, read one by one into one array: nothing takes more memory than links."""
-        parts = side_by_side(lambda group: group.read(["digest", "n_internal", "links"]), groups)
-        n_rows, n_values = (group.n_rows for group in groups), (group.n_values("links") for group in groups)
-        return cls.from_parts(parts, sum(n_rows), sum(n_values))
+        n_rows, n_values = n_rows_of(groups), sum(group.n_values("links") for group in groups)
+        parts = side_by_side(lambda group: group.read(["digest", "n_internal", "links"]), groups, n_rows)
+        return cls.from_parts(parts, n_rows, n_values)
 
     @classmethod
     def from_parts(cls, parts: Iterable[pa.Table], n_sets: int, most_links: int) -> LinkSets:
@@ -75,7 +75,8 @@ class LinkSets:
         """
         only, left = IdFilter(wanted), np.ones(len(wanted), np.bool_)
         digests, places, n = [wanted[:0]], [], 0
-        read = side_by_side(lambda group: only.among(group.read(["digest"])["digest"].to_numpy()), groups)
+        n_rows = n_rows_of(groups)
+        read = side_by_side(lambda group: only.among(group.read(["digest"])["digest"].to_numpy()), groups, n_rows)
         for group, (row, which) in zip(groups, read, strict=True):
             once = np.zeros(len(row), np.bool_)
             once[np.unique(which, return_index=True)[1]] = True  # a set may be there twice
@@ -94,7 +95,8 @@ class LinkSets:
         chosen = [place for place in places if some[place.sets].any()]
         sizes, n_internal = np.zeros((2, len(self.digest)), np.int64)
         links, n = np.empty(sum(place.group.n_values("links") for place in chosen), np.int64), 0
-        for place, rows in zip(chosen, side_by_side(lambda place: place.read(some), chosen), strict=True):
+        n_rows = n_rows_of(place.group for place in chosen)
+        for place, rows in zip(chosen, side_by_side(lambda place: place.read(some), chosen, n_rows), strict=True):
             sets = place.sets.start + np.flatnonzero(some[place.sets])
             sizes[sets] = pc.list_value_length(rows["links"]).fill_null(0).to_numpy()
             n_internal[sets] = rows["n_internal"].to_numpy()

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from recrawl.core.files import sync
@@ -22,6 +21,7 @@ from recrawl.errors import HistoryError
 from recrawl.history.commits import LOG, DurableTable, paths_in
 from recrawl.history.hints import HINTS
 from recrawl.history.log_check import damage
+from recrawl.history.opened import open_table
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import TABLES
 from recrawl.history.side_tables import local_files
@@ -98,7 +98,7 @@ def _is_bare(folder: Path) -> bool:
 def _unreadable(folder: Path) -> str | None:
     """What the engine says of a table that it cannot read, or a file that is missing or damaged."""
     try:
-        files = local_files(DeltaTable(folder))
+        files = local_files(open_table(folder))
     except (DeltaError, OSError) as error:
         return f"{folder / LOG} cannot be read: {str(error).strip().splitlines()[0]}"
     return next((f"{file} is missing or damaged" for file in files if _n_rows(Path(file)) is None), None)

@@ -15,6 +15,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 #: Row groups read at once, at most: with many cores a whole table would be in memory beside what is made of it.
 AT_ONCE = 4
+FEW = 20_000  #: rows that are read before a thread would have begun
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ def row_groups(files: Iterable[str]) -> list[RowGroup]:
     return [RowGroup(file, i, metadata) for file, metadata in with_metadata for i in range(metadata.num_row_groups)]
 
 
-def side_by_side(work: Callable[[S], T], parts: Iterable[S]) -> Iterator[T]:
+def side_by_side(work: Callable[[S], T], parts: Iterable[S], n_rows: int) -> Iterator[T]:
     """The result of the work on each part of a table, in order; a few cores share it, and none runs far ahead of the reader."""
-    return read_ahead(work, parts, min(cores(), AT_ONCE))
+    return map(work, parts) if n_rows < FEW else read_ahead(work, parts, min(cores(), AT_ONCE))
+
+
+def n_rows_of(groups: Iterable[RowGroup]) -> int:
+    """How many rows some row groups have together."""
+    return sum(group.n_rows for group in groups)

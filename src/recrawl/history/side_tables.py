@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from recrawl.errors import HistoryError
 from recrawl.history.beside import Beside
 from recrawl.history.commits import ROW_GROUP, Conflict, DurableTable
+from recrawl.history.opened import open_table
 
 
 def local_files(table: DeltaTable) -> list[str]:
@@ -35,7 +36,7 @@ class SideTable:
         try:
             durable = self._durable(beside)
             durable.create()
-            durable.append(rows.cast(self.schema), DeltaTable(durable.folder), blind=True)
+            durable.append(rows.cast(self.schema), open_table(durable.folder), blind=True)
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("write", beside, error)) from error
 
@@ -43,7 +44,7 @@ class SideTable:
         """Fewer, larger files."""
         durable = self._durable(beside)
         try:
-            table = DeltaTable(durable.folder)
+            table = open_table(durable.folder)
             rows = ds.dataset(local_files(table), schema=self.schema).to_table().combine_chunks()
             durable.rewrite(rows.to_batches(max_chunksize=ROW_GROUP), table)
         except (TableNotFoundError, Conflict):  # another process has just done the same
@@ -54,7 +55,7 @@ class SideTable:
     def read(self, beside: Beside, where: ds.Expression | None = None, columns: list[str] | None = None) -> pa.Table:
         """All rows, or some of them; all columns, or some."""
         try:
-            files = local_files(DeltaTable(beside.folder / self.name))
+            files = local_files(open_table(beside.folder / self.name))
         except TableNotFoundError:
             return self.schema.empty_table()
         except (OSError, DeltaError) as error:

@@ -32,6 +32,7 @@ from recrawl.errors import HistoryError
 from recrawl.history.commits import LOG, Conflict, DurableTable
 from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
 from recrawl.history.log_check import damage, newest_version
+from recrawl.history.opened import open_table
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
 from recrawl.history.side_tables import local_files
@@ -193,7 +194,7 @@ class Store:
         return durable_table(self.folder, name)
 
     def _open(self, name: str) -> DeltaTable:
-        return DeltaTable(self.folder / name)
+        return open_table(self.folder / name)
 
     def _is_there(self, name: str) -> bool:
         return (self._is_made and name not in LATER) or DeltaTable.is_deltatable(str(self.folder / name))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from recrawl.core.arrays import Ints
 from recrawl.core.ids import IdFilter
 from recrawl.history.keys import distinct
-from recrawl.history.row_groups import RowGroup, side_by_side
+from recrawl.history.row_groups import RowGroup, n_rows_of, side_by_side
 
 
 def look_up(ids: Ints, groups: Sequence[RowGroup]) -> pa.Array:
@@ -21,7 +21,7 @@ def look_up(ids: Ints, groups: Sequence[RowGroup]) -> pa.Array:
     wanted = IdFilter(distinct(ids))
     position = np.full(len(wanted.ids), -1, np.int64)  # of each id among the URLs read
     urls, n = [pa.array([], pa.large_string())], 0
-    for which, read in side_by_side(lambda group: _urls(wanted, group), groups):
+    for which, read in side_by_side(lambda group: _urls(wanted, group), groups, n_rows_of(groups)):
         position[which] = n + np.arange(len(which))
         n += len(which)
         urls.append(read)

@@ -27,7 +27,8 @@ def numbered(set_start: Ints, set_links: Ints, n_internal: Ints, used: Ints, bef
     """
     start: Ints = np.append(0, np.cumsum(np.diff(set_start)[used]))
     lists = (set_start, set_links, n_internal, used, start)
-    n, n_ranges = int(start[-1]), cores()
+    n = int(start[-1])
+    n_ranges = cores() if n > PART else 1  # few links are numbered before a thread would have begun
     n_parts = 1 << (n // PART).bit_length()
     bounds = np.searchsorted(start, [low for low, _ in even_ranges(n, n_ranges)])
     ranges = list(pairwise([*bounds.tolist(), len(used)]))

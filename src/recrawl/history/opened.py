@@ -1,0 +1,39 @@
+"""Delta tables opened once per version: to open one the engine reads its whole log, which costs more than most reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from recrawl.history.commits import LOG, entry_name
+from recrawl.history.log_check import newest_version
+
+MOST = 256  #: tables that are kept open
+_opened: dict[str, tuple[tuple[int, ...], DeltaTable]] = {}  # by folder, with the newest log entry then
+
+
+def open_table(folder: Path) -> DeltaTable:
+    """The table in a folder as it is now; its log is read again only if there is a new entry."""
+    newest = _newest_entry(folder)
+    if newest is None:
+        return DeltaTable(folder)
+    key = str(folder.absolute())
+    opened = _opened.pop(key, None)
+    if opened is None or opened[0] != newest:
+        opened = (newest, DeltaTable(folder))
+    _opened[key] = opened  # last: the first ones are let go of
+    while len(_opened) > MOST:
+        _opened.pop(next(iter(_opened)), None)
+    return opened[1]
+
+
+def _newest_entry(folder: Path) -> tuple[int, ...] | None:
+    """What tells the newest entry of a log from all others, also from those of a log that was made again; None: there is none."""
+    version = newest_version(folder)
+    try:
+        log, entry = os.stat(folder / LOG), os.stat(folder / LOG / entry_name(version))
+    except (OSError, ValueError):
+        return None
+    return version, log.st_ino, entry.st_ino, entry.st_mtime_ns
