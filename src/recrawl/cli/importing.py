@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.cli.running import Ended, code_after
 from recrawl.core.visible import one_line
 from recrawl.core.words import count
 
@@ -84,9 +85,9 @@ def import_(
                 on_read=advance,
                 on_commit=committed,
             )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended) as interrupt:
         note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to continue")
-        raise typer.Exit(130) from None
+        raise typer.Exit(code_after(interrupt)) from None
     if json:
         print_json(report.as_dict())
     else:

@@ -24,6 +24,7 @@ from recrawl.cli.common import (
 )
 from recrawl.cli.option_groups import with_options
 from recrawl.cli.report_options import OutOption, SelfContainedOption
+from recrawl.cli.running import Ended, code_after
 from recrawl.report.replays.options import ReplayOptions
 
 if TYPE_CHECKING:
@@ -71,21 +72,21 @@ def replay(
 
 
 def _replayed(history: str, options: ReplayOptions) -> Replays:
-    """The result; Ctrl-C says what is kept of it."""
+    """The result; after Ctrl-C or SIGTERM a line says what is kept of it."""
     opened = open_history(history)
     from recrawl.report.replays.api import replay_by
 
     try:
         with _progress() as (on_step, on_cycles):
             return replay_by(opened, options, on_step=on_step, on_cycles=on_cycles, on_note=note)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended) as interrupt:
         kept = (
             f"finished runs are kept in {options.resume}"
             if options.resume
             else "to keep finished runs give --resume DIR"
         )
         note(f"stopped; {kept}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(code_after(interrupt)) from None
 
 
 @contextmanager

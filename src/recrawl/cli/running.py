@@ -6,10 +6,15 @@ import gc
 import signal
 import sys
 
+from recrawl.cli import STOPPED
 from recrawl.cli.output import discard_output, is_reader_gone, make_output_visible
 from recrawl.errors import BadOption, RecrawlError
 
 ENDED = 143  #: exit code after SIGTERM, as shells have it
+
+
+class Ended(SystemExit):
+    """Raised by SIGTERM, as `KeyboardInterrupt` is by Ctrl-C."""
 
 
 def run() -> None:
@@ -33,7 +38,17 @@ def run() -> None:
 
 def end_in_order() -> None:
     """Let SIGTERM end the program as an error would: what is half written is removed. A crawl has a way of its own to end."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(ENDED))
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends two: the second must not disturb the tidying up
+        raise Ended(ENDED)
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def code_after(interrupt: KeyboardInterrupt | Ended) -> int:
+    """The exit code after Ctrl-C or SIGTERM."""
+    return ENDED if isinstance(interrupt, Ended) else STOPPED
 
 
 def _exit_code() -> object:
@@ -45,6 +60,8 @@ def _exit_code() -> object:
     except (RecrawlError, OSError, SystemExit) as error:
         if is_reader_gone(error):
             raise BrokenPipeError from None
+        if isinstance(error, Ended):
+            print("stopped", file=sys.stderr)
         if isinstance(error, SystemExit):
             return error.code
         message = error if isinstance(error, RecrawlError) else error.strerror or error

@@ -70,9 +70,9 @@ class Session:
         return self._clock()
 
     def is_alone(self) -> bool:
-        """Whether no other crawl is using the history; if one is, a note says so."""
+        """Whether no other crawl keeps notes in the history; if another crawl is using it, a message says so."""
         self.lock = self.lock or CrawlLock(self.history)
-        if not self.lock.is_ours:
+        if not self.lock.is_alone:
             self.note(f"{NOT_ALONE}: both may request the same pages, so hosts get more requests than intended")
         return self.lock.is_ours
 
@@ -217,10 +217,10 @@ class Session:
     def close(self, reason: str) -> None:
         """Write everything that is left. A crawl that ended by itself has finished its plan."""
         self.journal.close()
-        if self.lock is not None:
-            self.lock.release()
         if reason == "finished":
             self._finish()
+        if self.lock is not None:
+            self.lock.release()  # only now: another crawl that takes it writes its own note
         self._append_feeds()
         self._adopt()
         self._report_unwritten()

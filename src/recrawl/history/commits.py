@@ -72,9 +72,9 @@ class DurableTable:
         Raises `Conflict` where another process was quicker, and leaves nothing behind; `blind`: whatever others did.
         """
         files = self._written(rows.combine_chunks().to_batches(max_chunksize=ROW_GROUP))
-        actions = [_info("WRITE", mode="Append"), *self._added_columns(table), *map(_add, files)]
         version = table.version() + 1
         try:
+            actions = [_info("WRITE", mode="Append"), *self._added_columns(table), *map(_add, files)]
             while not self._commit(version, actions):
                 if not blind:
                     raise Conflict(f"another process has written version {version} of {self.folder}")
@@ -96,10 +96,10 @@ class DurableTable:
             return
         files = self._written(batches)
         removed = [_removed(each["path"], each["size_bytes"]) for each in old]
-        # Files are removed last: what is left of a damaged entry never removes more than it replaces.
-        actions = [_info("OPTIMIZE"), *self._added_columns(table), *map(_add, files), *removed]
         version = table.version() + 1
         try:
+            # Files are removed last: what is left of a damaged entry never removes more than it replaces.
+            actions = [_info("OPTIMIZE"), *self._added_columns(table), *map(_add, files), *removed]
             while not self._commit(version, actions):
                 if paths_in(self._log / entry_name(version))[1] & {each["path"] for each in old}:
                     raise Conflict(f"another process has replaced the same files of {self.folder}")

@@ -49,6 +49,7 @@ from recrawl.world.pages import Need
 from recrawl.world.roots import DOMAINS, Roots
 from recrawl.world.stream import Stream, next_segment
 
+FEW = 1000  #: visits that are learnt from before a thread would have begun
 Say = Callable[[str], None]
 
 
@@ -92,7 +93,7 @@ class Learnt:
         segment = next_segment(self.stream, fresh.history, showings, self.rule, needs=needs, roots=roots)
         del showings
         pages = self.stream.pages
-        with blaming(self.policy), ThreadPoolExecutor(3) as threads:
+        with blaming(self.policy), ThreadPoolExecutor(3) as threads:  # which begin when they are first needed
             for visits, n_before in self.stream.follow(segment):
                 if len(pages) > n_before:
                     self.policy.extend(pages, n_before)
@@ -102,7 +103,11 @@ class Learnt:
                 visits = replace(visits, memo=memo) if memo is not None else visits
                 # They are independent of each other.
                 learners = (self.links, self.changes, self.policy)
-                list(threads.map(lambda learner, visits=visits: learner.observe(visits), learners))
+                if len(visits) < FEW:
+                    for learner in learners:
+                        learner.observe(visits)
+                else:
+                    list(threads.map(lambda learner, visits=visits: learner.observe(visits), learners))
 
 
 @dataclass(frozen=True, kw_only=True)

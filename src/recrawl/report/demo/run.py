@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.core.files import writing
 from recrawl.errors import RecrawlError
 from recrawl.history import History, summary
 from recrawl.history.ingest import import_files
@@ -58,7 +59,7 @@ def run(
     settings = SynthSettings(pages=n_pages, seed=seed)
     crawl, warc = place / "crawl.jsonl", place / "crawl.warc.gz"
     step(f"1/6 making up a web of {n_pages:,} pages, crawled {settings.rounds} times (recrawl synth)")
-    with crawl.open("wb") as stream:
+    with writing(crawl) as stream:
         write_jsonl(settings, stream)
     write_warc(SynthSettings(pages=min(WARC_PAGES, n_pages), seed=seed + 1), warc)
     step("2/6 importing the crawl files, JSON lines and WARC (recrawl import)")
