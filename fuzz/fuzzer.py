@@ -24,7 +24,7 @@ from fuzz.target import Target
 from fuzz.targets import targets
 
 SECONDS = 10.0  #: of processor time for one input: a thousand times what the slowest usually takes
-COARSE = 10  #: seconds by which the kernel's count of a long-lived process may differ
+COARSE = 10, 0.5  #: seconds, and share of all so far, by which the kernel's count may differ: it counts by ticks
 MEMORY = 512 << 20  #: bytes by which one input of at most `mutate.LONGEST` bytes may raise the most that is in use
 SHRINKING = 200  #: executions to make a finding smaller
 CORPUS = 2_000  #: inputs that are kept for further mutation
@@ -178,7 +178,9 @@ def with_bounds(run: Any) -> None:
     of the kernel, the process is ended by SIGXCPU.
     """
     before, (soft, hard) = _most_memory(), resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + 2 * SECONDS) + COARSE, hard))
+    so_far = time.process_time()
+    most = math.ceil(so_far + 2 * SECONDS + COARSE[0] + COARSE[1] * so_far)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
     signal.signal(signal.SIGPROF, _too_long)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:

@@ -47,7 +47,7 @@ def history(sites: Sites, tmp_path: Path) -> Path:
     return tmp_path / "h"
 
 
-@pytest.fixture(params=["a plan of its own", "a plan from a file"])
+@pytest.fixture(params=["a plan of its own", pytest.param("a plan from a file", marks=pytest.mark.slow)])
 def given(request: pytest.FixtureRequest, sites: Sites, tmp_path: Path) -> dict[str, Any]:
     """What is crawled: the front page, and the older page."""
     if request.param == "a plan of its own":

@@ -57,7 +57,7 @@ def judged_by_url(visits: list[Visit]) -> list[Visit]:
 
 
 @pytest.mark.parametrize("policy", QUICK)
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_plan_is_that_of_a_history_without_irrelevant_links(
     policy: str, seed: int, tmp_path: Path, model: Path
 ) -> None:

@@ -105,7 +105,7 @@ def notes_of(history: History, policy: str | Policy = "average-count", **more: A
     return [note for note in notes if not note.startswith("learnt from")]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", QUICK)
 def test_a_plan_is_the_same_however_visits_arrive_and_whatever_was_kept(policy: str, seed: int, tmp_path: Path) -> None:
     visits = made_up(seed)
@@ -157,7 +157,7 @@ def test_so_it_is_for_policies_that_train_models(policy: str, tmp_path: Path) ->
         assert planned(history, policy, carry=True) == planned(history, policy, relearn=True)
 
 
-@pytest.mark.parametrize("seed", range(10, 22))
+@pytest.mark.parametrize("seed", [10, 11, 12, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(13, 22))])
 def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int, tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     for piece in pieces_of(made_up(seed), seed, 7):

@@ -17,7 +17,6 @@ from recrawl.world.pages import Pages, Visits
 from recrawl.world.recorded import FAILED, GONE, NOTHING
 
 NAMES = [policy.name for policy in ALL]
-N_GENERATED = 10_000
 #: So that short histories train, and forget; and a small tree where a policy would train a large model.
 QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
 
@@ -28,16 +27,25 @@ def test_every_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: named(name, learner="small-tree"))
 
 
+#: Those that train, or forget; for the others it is the same contract again.
+TRAINED = [policy.name for policy in ALL if policy.default_settings().keys() & QUICK.keys()]
+#: They have one trainer: one of them is enough for every run.
+ALIKE = ("predicted-count", "predicted-presence")
+
+
 @pytest.mark.usefixtures("_with_small_tree")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in TRAINED]
+)
 def test_policies_that_train_at_once_keep_the_contract(name: str) -> None:
     check_policy(lambda: named(name, **QUICK))
 
 
 @pytest.mark.usefixtures("_with_small_tree")
+@pytest.mark.parametrize("n_collections", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred(name: str) -> None:
-    check_generated(lambda: named(name, **QUICK), -(-N_GENERATED // len(NAMES)), seed=NAMES.index(name))
+def test_no_generated_collection_leads_over_a_budget_or_to_a_page_that_is_barred(name: str, n_collections: int) -> None:
+    check_generated(lambda: named(name, **QUICK), -(-n_collections // len(NAMES)), seed=NAMES.index(name))
 
 
 @pytest.mark.parametrize("name", [policy.name for policy in ALL if "learner" in policy.default_settings()])

@@ -284,7 +284,9 @@ def test_probabilities_are_platts_over_what_was_decided_and_then_seen(monkeypatc
 # -- the policies --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize(
+    "settings", [SETTINGS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in SETTINGS[1:])]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_that_learn_at_once_keep_the_contract(
     name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch

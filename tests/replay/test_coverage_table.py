@@ -78,6 +78,7 @@ def test_hourly_news_are_covered_as_the_papers_definitions_say(imports: Imports)
     assert min(predicting) > found["windowed-clique"] > found["windowed-outdegree"] > found["round-robin"]
 
 
+@pytest.mark.slow
 def test_daily_news_are_covered_as_the_papers_definitions_say(imports: Imports) -> None:
     world = world_of(imports["news_daily_2025"])
     assert (world.n_pages, world.n_cycles + 1, world.discoverable) == (132, 357, 532_324)
