@@ -18,12 +18,14 @@ ALLOWED = frozenset(
 )  # fmt: skip
 #: Other names of the same, as older metadata has them.
 NAMES = {
-    "Apache 2.0": "Apache-2.0", "Apache License, Version 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0", "Apache License 2.0": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause", "BSD License": "BSD", "ISC License": "ISC", "ISC License (ISCL)": "ISC",
     "MIT License": "MIT", "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0", "PSFL": "PSF-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }  # fmt: skip
-BY_HAND = {"skops": "MIT"}  #: packages whose metadata does not say: read in their file LICENSE
+#: Packages whose metadata does not say, or not in these words: read in their file LICENSE.
+BY_HAND = {"skops": "MIT", "python-dateutil": "Apache-2.0 OR BSD-3-Clause"}
 
 
 def needed(root: str, extras: Iterable[str]) -> dict[str, Distribution]:
@@ -57,6 +59,8 @@ def licence(package: Distribution) -> str:
     stated = about.get("License-Expression")
     if stated:
         return str(stated)
+    if (by_hand := BY_HAND.get(str(about["Name"]).lower())) is not None:
+        return by_hand
     short = str(about.get("License") or "").strip()
     if short and "\n" not in short and short != "UNKNOWN" and len(short) < 60:
         return NAMES.get(short, short)
@@ -64,7 +68,7 @@ def licence(package: Distribution) -> str:
         line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or () if line.startswith("License :: ")
     ]
     names = [NAMES.get(name, name) for name in classified if name not in ("OSI Approved", "DFSG approved")]
-    return " AND ".join(names) or BY_HAND.get(str(about["Name"]).lower(), "")
+    return " AND ".join(names)
 
 
 def is_allowed(expression: str) -> bool:

@@ -2,7 +2,9 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -27,6 +29,25 @@ def shared_data() -> Path:
     if not DATA.is_dir():
         pytest.skip(MISSING)
     return DATA
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[None]:
+    """The environment of a process whose object store is a server on this machine."""
+    from s3_server import s3_server
+
+    with s3_server() as environment, pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture
+def s3_url(s3: None) -> str:
+    """A place for a history there."""
+    from s3_server import BUCKET
+
+    return f"s3://{BUCKET}/{uuid4().hex}"
 
 
 #: Tests that take a minute and more: they begin first, so that no worker waits for them at the end.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,11 +106,23 @@ def archive(
     waits: dict[str, Any] = {"patience": parse_period(patience).total_seconds(), "on_wait": note}
     client = Client(f"recrawl/{__version__} (+{contact})", base_url=server or BASE_URL, **waits)
     opened = History.create(history)
-    with Archive(client, Path(history) / "archive", response_visit, **options) as source:
+    with Archive(client, _kept(history), response_visit, **options) as source:
         _store(source, opened, wanted)
     _tell(source.report, json=json)
     if source.report.failed:
         raise typer.Exit(1)
+
+
+def _kept(history: str) -> Path:
+    """Where it is noted what was fetched: in the history; for one in an object store, in the user's cache on this machine."""
+    from recrawl.core.hashing import hash64
+    from recrawl.core.places import place
+
+    folder = place(history)
+    if isinstance(folder, Path):
+        return folder / "archive"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "recrawl" / "archive" / f"{hash64(str(folder)) & (1 << 64) - 1:016x}"
 
 
 def _checked(interface: str, pdf: str, depth: int | None, wanted: list[str]) -> dict[str, Any]:

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 HistoryOption = Annotated[
-    str, typer.Option("--history", envvar="RECRAWL_HISTORY", metavar="DIR", help="History directory.")
+    str,
+    typer.Option(
+        "--history",
+        envvar="RECRAWL_HISTORY",
+        metavar="DIR",
+        help="History: a directory, or s3://, gs:// or abfss://BUCKET/PREFIX.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]

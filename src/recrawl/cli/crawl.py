@@ -46,6 +46,7 @@ def crawl(
         if (error.name or "").partition(".")[0] in ("scrapy", "twisted", "lxml"):
             raise typer.BadParameter(NO_SCRAPY) from None
         raise
+    from recrawl.core.places import place
     from recrawl.core.times import parse_period
     from recrawl.crawl.view import CrawlView, crawl_summary
     from recrawl.history.store import check_format
@@ -58,7 +59,7 @@ def crawl(
     plan, settings = fetch.plan, _settings(options, fetch, follow, history)
     frontier = first.frontier(options.per_host, polite.host_at_once)
     if frontier is None and plan is None:
-        check_format(Path(history))  # a plan is made from what was crawled before
+        check_format(place(history))  # a plan is made from what was crawled before
     with CrawlView(console(), quiet=json) as view:
 
         def after(cycle: int, stats: dict[str, Any], wait: float | None) -> None:

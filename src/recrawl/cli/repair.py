@@ -18,13 +18,12 @@ def repair(history: HistoryOption = HISTORY, json: JsonOption = False) -> None:
     For a history of which files were lost or damaged, by a failing disk or a copy that was interrupted. Tables that are whole are
     left alone, and damaged logs are kept beside the new ones. Nothing else may write to the history meanwhile.
     """
-    from pathlib import Path
-
     from recrawl.cli.screen import Screen
+    from recrawl.core.places import place
     from recrawl.core.words import count
     from recrawl.history.repair import repair as repaired
 
-    done = repaired(Path(history))
+    done = repaired(place(history))
     if json:
         print_json([vars(each) for each in done])
         return

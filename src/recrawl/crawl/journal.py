@@ -150,7 +150,9 @@ class Journal:
         if not visits:
             return
         name = f"recrawl-visits-{visits[0].at:%Y%m%dT%H%M%S}-{os.getpid()}-{id(self):x}.jsonl"
-        folders = (self.history.folder.absolute().parent, Path.cwd(), Path(tempfile.gettempdir()))
+        folder = self.history.folder
+        beside = [folder.absolute().parent] if isinstance(folder, Path) else []
+        folders = (*beside, Path.cwd(), Path(tempfile.gettempdir()))
         for path in dict.fromkeys([*self.spilled[-1:], *(folder / name for folder in folders)]):
             try:
                 _append_lines(path, map(record, visits))

@@ -6,12 +6,12 @@ is written whole or not at all, and could be kept elsewhere.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from recrawl.core import files
+from recrawl.core import places
+from recrawl.core.places import Place
 from recrawl.errors import HistoryError
 
 
@@ -26,7 +26,7 @@ class Beside:
     (b'{}', False, None)
     """
 
-    def __init__(self, folder: Path, make_history: Callable[[], None]) -> None:
+    def __init__(self, folder: Place, make_history: Callable[[], None]) -> None:
         self.folder = folder  # for `SideTable` only, and for messages
         self.make_history = make_history  # before anything is written
 
@@ -45,8 +45,8 @@ class Beside:
         """Write a file, whole or not at all."""
         self.make_history()
         try:
-            files.make_folder(self.folder)
-            files.write_bytes(self._path(name), data)
+            places.make_folder(self.folder)
+            places.write_bytes(self._path(name), data)
         except OSError as error:
             raise HistoryError(f"cannot write {self._path(name)}: {error.strerror or error}") from error
 
@@ -57,7 +57,7 @@ class Beside:
     def files(self) -> list[tuple[str, float]]:
         """The names of all files, and when each was last written (seconds since 1970)."""
         try:
-            return sorted((entry.name, entry.stat().st_mtime) for entry in os.scandir(self.folder) if entry.is_file())
+            return sorted((entry.name, entry.modified) for entry in places.entries(self.folder))
         except OSError:
             return []
 
@@ -66,11 +66,14 @@ class Beside:
         self._path(name).unlink(missing_ok=True)
 
     def open_lock(self, name: str) -> BinaryIO:
-        """A file that processes can lock, made if it is not there; raises `OSError` where it cannot be written."""
+        """A file that processes can lock, made if it is not there; raises `OSError` where it cannot be written, or in a store."""
         self.make_history()
-        return self._path(name).open("ab")
+        path = self._path(name)
+        if not isinstance(path, Path):
+            raise OSError(f"{path} is in an object store, where nothing can be locked")
+        return path.open("ab")
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str) -> Place:
         if name in ("", ".", "..") or Path(name).name != name:
             raise ValueError(f"{name!r} is not a plain file name")
         return self.folder / name

@@ -1,8 +1,10 @@
-"""Commits to a Delta table on a local disk that outlive a power cut.
+"""Commits to a Delta table that outlive a power cut.
 
 The table engine does not wait for the disk: after a power cut a commit may be empty, or name files that never got there. So recrawl
 writes data files and log entries itself, in an order that leaves no such state: a data file is on disk before a log entry names it,
-and a log entry is on disk before it has its name. Reading, schemas and the content of checkpoints are the engine's.
+and a log entry is on disk before it has its name. Reading, schemas and the content of checkpoints are the engine's. In an object
+store the same order holds by the store's own guarantee: an object is there when it was put, whole, and is put only if its name is
+free (`recrawl.history.object_commits`).
 """
 
 from __future__ import annotations
@@ -26,14 +28,15 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.files import make_folder, sync
+from recrawl.core.places import Place, size_of
 from recrawl.core.version import __version__
+from recrawl.history.delta import LOG, entry_name, is_table, load, metadata_of
 
-LOG = "_delta_log"
 CHECKPOINT_EVERY = 50  #: versions
 ROW_GROUP = 131_072  #: rows
 FILE_ROWS = 32 * ROW_GROUP  #: rows of a data file, at most about
 ABANDONED = 3600.0  #: seconds after which a file that no version names is one of a writer that was killed
-_CONFIGURATION = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": str(CHECKPOINT_EVERY)}
+CONFIGURATION = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": str(CHECKPOINT_EVERY)}
 
 Action = dict[str, Any]
 
@@ -46,17 +49,17 @@ class Conflict(CommitFailedError):
 class DurableTable:
     """The commits of the Delta table in a folder."""
 
-    folder: Path
+    folder: Any  # a Path; in `ObjectTable` an `ObjectPath`
     schema: pa.Schema
     plain: str | None = None  # a column of hashes, which a dictionary would only make larger
 
     def create(self) -> None:
         """Make the table if it is not there; safe when several processes do so at once."""
-        if DeltaTable.is_deltatable(str(self.folder)):
+        if is_table(self.folder):
             return
         make_folder(self.folder)
         with self._scratch() as scratch:
-            DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
+            DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
             sync(scratch / LOG / entry_name(0))
             sync(scratch / LOG)
             try:
@@ -109,14 +112,14 @@ class DurableTable:
             raise
         self.checkpoint()
         _remove([self.folder / each["path"] for each in old])
-        DeltaTable(self.folder).cleanup_metadata()  # removes older log entries, which the checkpoint replaces
+        load(self.folder).cleanup_metadata()  # removes older log entries, which the checkpoint replaces
         self._tidy()
 
-    def adopt(self, files: list[Path]) -> None:
+    def adopt(self, files: list[Any]) -> None:
         """Add data files that are there already to a table that has none."""
         for file in files:
-            sync(file)
-        sync(self.folder)
+            self._sync(file)
+        self._sync(self.folder)
         if files and not self._commit(1, [_info("WRITE", mode="Append"), *map(_add, files)]):
             raise Conflict(f"another process has written version 1 of {self.folder}")
 
@@ -138,8 +141,11 @@ class DurableTable:
     # -- log entries ---------------------------------------------------------------------------------------------------
 
     @property
-    def _log(self) -> Path:
+    def _log(self) -> Any:
         return self.folder / LOG
+
+    def _sync(self, path: Any) -> None:
+        sync(path)
 
     def _commit(self, version: int, actions: list[Action]) -> bool:
         """Add a log entry; False where there is one of that version."""
@@ -162,10 +168,10 @@ class DurableTable:
             sync(self._log)
         return True
 
-    def _give_up(self, files: list[Path], version: int) -> None:
+    def _give_up(self, files: list[Any], version: int) -> None:
         """Remove data files, unless the entry that names them is there after all: it may be the last step that has failed."""
         entry = self._log / entry_name(version)
-        if not (entry.exists() and files and files[0].name in entry.read_text("utf-8", "replace")):
+        if not (entry.exists() and files and files[0].name.encode() in entry.read_bytes()):
             _remove(files)
 
     def _added_columns(self, table: DeltaTable) -> list[Action]:
@@ -174,37 +180,41 @@ class DurableTable:
         if not set(self.schema.names) - set(now.names):
             return []
         with self._scratch() as scratch:
-            DeltaTable.create(scratch, self.schema, configuration=_CONFIGURATION)
+            DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
             lines = (scratch / LOG / entry_name(0)).read_bytes().splitlines()
         metadata = next(each for each in map(orjson.loads, lines) if "metaData" in each)
         return [{"metaData": {**metadata["metaData"], "id": str(table.metadata().id)}}]
 
     # -- data files ----------------------------------------------------------------------------------------------------
 
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> list[Path]:
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> list[Any]:
         """New data files, on disk."""
-        files, rest = list[Path](), iter(batches)
+        files, rest = list[Any](), iter(batches)
         try:
             for first in rest:
                 files.append(self.folder / f"part-{len(files):05}-{uuid4()}-c000.zstd.parquet")
                 self._write(files[-1], _of_one_file(first, rest))
-            sync(self.folder)
+            self._sync(self.folder)
         except BaseException:
             _remove(files)
             raise
         return files
 
-    def _write(self, file: Path, batches: Iterable[pa.RecordBatch]) -> None:
+    def _write(self, file: Any, batches: Iterable[pa.RecordBatch]) -> None:
+        with file.open("wb") as stream:
+            self._write_to(stream, batches)
+        sync(file)
+
+    def _write_to(self, stream: Any, batches: Iterable[pa.RecordBatch]) -> None:
         use_dictionary = [_leaf(field) for field in self.schema if field.name != self.plain]
         how: dict[str, Any] = {"compression": "zstd", "compression_level": 3, "use_dictionary": use_dictionary}
-        with file.open("wb") as stream, pq.ParquetWriter(stream, self.schema, **how) as writer:
+        with pq.ParquetWriter(stream, self.schema, **how) as writer:
             for batch in batches:
                 writer.write_batch(batch.cast(self.schema), row_group_size=ROW_GROUP)
-        sync(file)
 
     def _tidy(self) -> None:
         """Remove what killed writers have left."""
-        kept = {Path(uri).name for uri in DeltaTable(self.folder).file_uris()}
+        kept = {Path(uri).name for uri in load(self.folder).file_uris()}
         before = time.time() - ABANDONED
         for folder in (self.folder, self._log):
             for path in list(folder.iterdir()):
@@ -226,11 +236,6 @@ class DurableTable:
 _LAST = "_last_checkpoint"
 
 
-def entry_name(version: int) -> str:
-    """The name of the log entry of a version."""
-    return f"{version:020}.json"
-
-
 def _info(operation: str, **parameters: str) -> Action:
     return {
         "commitInfo": {
@@ -242,7 +247,7 @@ def _info(operation: str, **parameters: str) -> Action:
     }
 
 
-def paths_in(entry: Path) -> tuple[set[str], set[str]]:
+def paths_in(entry: Place) -> tuple[set[str], set[str]]:
     """The data files that a log entry adds, and those that it removes; what cannot be read names none."""
     added, removed = set[str](), set[str]()
     for line in entry.read_bytes().splitlines():
@@ -255,16 +260,15 @@ def paths_in(entry: Path) -> tuple[set[str], set[str]]:
     return added, removed
 
 
-def _add(file: Path) -> Action:
-    about = file.stat()
+def _add(file: Place) -> Action:
     return {
         "add": {
             "path": quote(file.name),
             "partitionValues": {},
-            "size": about.st_size,
-            "modificationTime": int(about.st_mtime * 1000),
+            "size": size_of(file),
+            "modificationTime": int(time.time() * 1000),
             "dataChange": True,
-            "stats": orjson.dumps({"numRecords": pq.read_metadata(file).num_rows}).decode(),
+            "stats": orjson.dumps({"numRecords": metadata_of(str(file)).num_rows}).decode(),
         }
     }
 
@@ -296,9 +300,9 @@ def _of_one_file(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Itera
         n += batch.num_rows
 
 
-def _remove(paths: Iterable[Path]) -> None:
+def _remove(paths: Iterable[Any]) -> None:
     for path in paths:
-        if path.is_dir():
+        if isinstance(path, Path) and path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

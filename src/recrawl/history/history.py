@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recrawl.core.arrays import Ints
+from recrawl.core.places import Place, place
 from recrawl.core.times import NEVER, microseconds, parse_moment
 from recrawl.errors import HistoryError
 from recrawl.history.batch import BatchBuilder
@@ -71,19 +72,19 @@ class History:
 
         With `missing_ok` a missing one is made, but not before the first visits are added to it.
         """
-        return cls(Store(Path(folder), missing_ok=missing_ok))
+        return cls(Store(place(folder), missing_ok=missing_ok))
 
     @classmethod
     def create(cls, folder: str | Path) -> History:
         """The history in this folder, made at once if it is not there yet."""
-        return cls(Store.create(Path(folder)))
+        return cls(Store.create(place(folder)))
 
     def __repr__(self) -> str:
         return f"History({describe(self)})"
 
     @property
-    def folder(self) -> Path:
-        """Where it is."""
+    def folder(self) -> Place:
+        """Where it is: a folder, or a prefix of an object store."""
         return self.store.folder
 
     @property

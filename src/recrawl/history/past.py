@@ -62,7 +62,7 @@ class PastVisits:
             files = {os.path.basename(file): file for file in table.files}
             if self.files <= files.keys():
                 added = [path for name, path in files.items() if name not in self.files]
-                return not added or ds.dataset(added, schema=table.schema).count_rows(filter=before) == 0
+                return not added or _dataset(added, table).count_rows(filter=before) == 0
             return (self.n, self.digest) == self._counted(table, before)
 
         is_same, files = history.store.read_at_once("visits", check)
@@ -99,6 +99,11 @@ class PastVisits:
         """The inverse of `as_dict`."""
         digest = int(values["digest"], 16)
         return cls(int(values["n"]), digest, frozenset(values["files"]), tuple(values["columns"]))
+
+
+def _dataset(files: list[str], like: ds.Dataset) -> ds.Dataset:
+    """Some of the files of a dataset."""
+    return ds.dataset(files, schema=like.schema, filesystem=like.filesystem, format="parquet")
 
 
 def _lacking(history: History, name: str, texts: Ints) -> Ints:

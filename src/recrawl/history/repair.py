@@ -13,18 +13,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
 from recrawl.core.files import sync
+from recrawl.core.places import Place
 from recrawl.errors import HistoryError
-from recrawl.history.commits import LOG, DurableTable, paths_in
+from recrawl.history.commits import DurableTable, paths_in
+from recrawl.history.delta import LOG, data_files, metadata_of
 from recrawl.history.hints import HINTS
 from recrawl.history.log_check import damage
 from recrawl.history.opened import open_table
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import TABLES
-from recrawl.history.side_tables import local_files
 from recrawl.history.store import check_format, durable_table, note_versions, noted_versions
 from recrawl.history.watching import WATCHING
 
@@ -40,9 +40,11 @@ class Repaired:
     lost: list[str] = field(default_factory=list)  # files that cannot be read
 
 
-def repair(folder: Path) -> list[Repaired]:
+def repair(folder: Place) -> list[Repaired]:
     """Put the damaged tables of a history in order; those that are whole are left alone."""
     check_format(folder)
+    if not isinstance(folder, Path):
+        raise HistoryError(f"{folder} is in an object store; copy it to a disk, repair the copy, and put it back")
     versions = noted_versions(folder)
     try:
         found = [_repaired(each, versions.get(each.folder.name, -1)) for each in _tables(folder)]
@@ -98,7 +100,7 @@ def _is_bare(folder: Path) -> bool:
 def _unreadable(folder: Path) -> str | None:
     """What the engine says of a table that it cannot read, or a file that is missing or damaged."""
     try:
-        files = local_files(open_table(folder))
+        files = data_files(open_table(folder), folder)
     except (DeltaError, OSError) as error:
         return f"{folder / LOG} cannot be read: {str(error).strip().splitlines()[0]}"
     return next((f"{file} is missing or damaged" for file in files if _n_rows(Path(file)) is None), None)
@@ -107,6 +109,6 @@ def _unreadable(folder: Path) -> str | None:
 def _n_rows(file: Path) -> int | None:
     """How many rows a data file has; None where it is missing or damaged."""
     try:
-        return int(pq.read_metadata(file).num_rows)
+        return int(metadata_of(str(file)).num_rows)
     except (OSError, pa.ArrowException):
         return None

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recrawl.core.workers import cores, read_ahead
+from recrawl.history.delta import metadata_of, open_file
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class RowGroup:
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of its rows."""
-        with pq.ParquetFile(self.file, metadata=self.about) as file:
+        with open_file(self.file, self.about) as file:
             return file.read_row_group(self.number, columns=list(columns), use_threads=False)
 
     def _chunk(self, column: str) -> pq.ColumnChunkMetaData:
@@ -56,7 +57,7 @@ class RowGroup:
 
 def row_groups(files: Iterable[str]) -> list[RowGroup]:
     """All row groups of some files, in order."""
-    with_metadata = ((file, pq.read_metadata(file)) for file in files)
+    with_metadata = ((file, metadata_of(file)) for file in files)
     return [RowGroup(file, i, metadata) for file, metadata in with_metadata for i in range(metadata.num_row_groups)]
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from recrawl.errors import HistoryError
 from recrawl.history.beside import Beside
 from recrawl.history.commits import ROW_GROUP, Conflict, DurableTable
+from recrawl.history.delta import data_files, dataset
+from recrawl.history.object_commits import table_in
 from recrawl.history.opened import open_table
-
-
-def local_files(table: DeltaTable) -> list[str]:
-    """The files of a table as the file system knows them: a table gives them as URIs, in which a blank is %20."""
-    return [unquote(uri) for uri in table.file_uris()]
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class SideTable:
         durable = self._durable(beside)
         try:
             table = open_table(durable.folder)
-            rows = ds.dataset(local_files(table), schema=self.schema).to_table().combine_chunks()
+            rows = dataset(data_files(table, durable.folder), self.schema).to_table().combine_chunks()
             durable.rewrite(rows.to_batches(max_chunksize=ROW_GROUP), table)
         except (TableNotFoundError, Conflict):  # another process has just done the same
             return
@@ -55,18 +50,19 @@ class SideTable:
     def read(self, beside: Beside, where: ds.Expression | None = None, columns: list[str] | None = None) -> pa.Table:
         """All rows, or some of them; all columns, or some."""
         try:
-            files = local_files(open_table(beside.folder / self.name))
+            folder = beside.folder / self.name
+            files = data_files(open_table(folder), folder)
         except TableNotFoundError:
             return self.schema.empty_table()
         except (OSError, DeltaError) as error:
             raise HistoryError(self._message("read", beside, error)) from error
         try:
-            return ds.dataset(files, schema=self.schema).to_table(columns=columns, filter=where)
+            return dataset(files, self.schema).to_table(columns=columns, filter=where)
         except (OSError, pa.ArrowException) as error:
             raise HistoryError(self._message("read", beside, error)) from error
 
     def _durable(self, beside: Beside) -> DurableTable:
-        return DurableTable(beside.folder / self.name, self.schema)
+        return table_in(beside.folder / self.name, self.schema)
 
     def _message(self, verb: str, beside: Beside, error: Exception) -> str:
         return f"cannot {verb} the {self.name} of {beside.folder}: {str(error).splitlines()[0]}"

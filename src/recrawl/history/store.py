@@ -21,21 +21,21 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.arrays import Flags, Ints
-from recrawl.core.files import make_folder, write_text
+from recrawl.core.places import Place, make_folder, write_bytes
 from recrawl.core.version import __version__
 from recrawl.errors import HistoryError
-from recrawl.history.commits import LOG, Conflict, DurableTable
+from recrawl.history.commits import Conflict, DurableTable
+from recrawl.history.delta import LOG, data_files, dataset, is_table, n_bytes_of, read_file
 from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
 from recrawl.history.log_check import damage, newest_version
+from recrawl.history.object_commits import table_in
 from recrawl.history.opened import open_table
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
-from recrawl.history.side_tables import local_files
 
 T = TypeVar("T")
 MARKER, VERSIONS = "recrawl.json", "versions.json"
@@ -66,20 +66,23 @@ class FilesReplaced(Exception):
 class Store:
     """The tables of one history directory."""
 
-    def __init__(self, folder: Path, *, missing_ok: bool = False) -> None:
+    def __init__(self, folder: Place, *, missing_ok: bool = False) -> None:
         self.folder = folder
         self._known = {name: KnownIds() for name in KEY}
         self._visit_files: set[str] = set()
         self._visit_runs: list[Keys] = []  # sorted by page and time
-        self._is_made = (folder / MARKER).exists() or not missing_ok
-        if self._is_made:
-            check_format(folder)
-            check_logs(folder)
-        else:
-            _check_place(folder)
+        try:
+            self._is_made = (folder / MARKER).is_file() or not missing_ok
+            if self._is_made:
+                check_format(folder)
+                check_logs(folder)
+            else:
+                _check_place(folder)
+        except OSError as error:
+            raise HistoryError(f"cannot open the history {folder}: {_first_line(error)}") from error
 
     @classmethod
-    def create(cls, folder: Path) -> Store:
+    def create(cls, folder: Place) -> Store:
         """The store in this folder, made if it is not there yet."""
         store = cls(folder, missing_ok=True)
         store.make()
@@ -119,9 +122,7 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they are on disk."""
-        return self._read(
-            name, lambda files: ds.dataset(files, schema=_WIDE[name]).to_table(columns=columns, filter=where)
-        )
+        return self._read(name, lambda files: dataset(files, _WIDE[name]).to_table(columns=columns, filter=where))
 
     def read_at_once(
         self, name: str, work: Callable[[ds.Dataset], T], only: frozenset[str] | None = None
@@ -136,7 +137,7 @@ class Store:
                 files = [file for file in files if os.path.basename(file) in only]
                 if len(files) < len(only):
                     raise FilesReplaced(name)
-            return work(ds.dataset(files, schema=_WIDE[name])), tuple(sorted(map(os.path.basename, files)))
+            return work(dataset(files, _WIDE[name])), tuple(sorted(map(os.path.basename, files)))
 
         return self._read(name, read)
 
@@ -154,9 +155,7 @@ class Store:
 
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
-        return _despite_compaction(
-            lambda: {name: sum(os.path.getsize(file) for file in self.files(name)) for name in TABLES}
-        )
+        return _despite_compaction(lambda: {name: n_bytes_of(self.files(name)) for name in TABLES})
 
     def n_files(self) -> dict[str, int]:
         """Live data files per table."""
@@ -179,12 +178,11 @@ class Store:
 
     def _compact(self, name: str) -> None:
         table = self._open(name)
-        self._durable(name).rewrite(self._sorted_batches(name, local_files(table)), table)
+        self._durable(name).rewrite(self._sorted_batches(name, data_files(table, self.folder / name)), table)
 
     def _sorted_batches(self, name: str, files: list[str]) -> Iterator[pa.RecordBatch]:
         key = "page" if name == "visits" else KEY[name]
-        rows = ds.dataset(files, schema=TABLES[name])
-        n_bytes = sum(os.path.getsize(file) for file in files)
+        rows, n_bytes = dataset(files, TABLES[name]), n_bytes_of(files)
         n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE), -(-n_bytes // BYTES_AT_ONCE)) if files else 0
         for where in ranges_of(key, n_parts):
             part = rows.to_table(filter=where)
@@ -197,11 +195,11 @@ class Store:
         return open_table(self.folder / name)
 
     def _is_there(self, name: str) -> bool:
-        return (self._is_made and name not in LATER) or DeltaTable.is_deltatable(str(self.folder / name))
+        return (self._is_made and name not in LATER) or is_table(self.folder / name)
 
     def files(self, name: str) -> list[str]:
         """The files that make up a table now; none where it was never written."""
-        return local_files(self._open(name)) if self._is_there(name) else []
+        return data_files(self._open(name), self.folder / name) if self._is_there(name) else []
 
     def _append_missing(self, name: str, key: str, rows: pa.Table | None) -> None:
         if rows is None or not rows.num_rows:
@@ -210,7 +208,9 @@ class Store:
         if not self._is_there(name):
             self._durable(name).create()
         table = self._open(name)
-        known.read_new(local_files(table), lambda file: pq.read_table(file, columns=[key])[key].to_numpy())
+        known.read_new(
+            data_files(table, self.folder / name), lambda file: read_file(file, columns=[key])[key].to_numpy()
+        )
         keys = rows[key].to_numpy()
         missing = ~known.holds(keys)
         first = np.zeros(len(keys), np.bool_)
@@ -222,7 +222,7 @@ class Store:
 
     def _append_visits(self, rows: pa.Table) -> Appended:
         table = self._open("visits")
-        self._read_visit_keys(local_files(table))
+        self._read_visit_keys(data_files(table, self.folder / "visits"))
         n_read = rows.num_rows
         page, at, rank = _visit_keys(rows)
         rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
@@ -238,7 +238,7 @@ class Store:
     def _read_visit_keys(self, files: list[str]) -> None:
         for file in files:
             if file not in self._visit_files:
-                self._visit_runs.append(_sorted_keys([_visit_keys(pq.read_table(file, schema=VISITS))]))
+                self._visit_runs.append(_sorted_keys([_visit_keys(read_file(file, schema=VISITS))]))
                 self._visit_files.add(file)
                 settle(self._visit_runs, lambda run: len(run[0]), _sorted_keys)
 
@@ -313,21 +313,21 @@ def _was_compacted(error: Exception) -> bool:
     return isinstance(error, FileNotFoundError | CommitFailedError) or any(text in str(error) for text in gone)
 
 
-def durable_table(folder: Path, name: str) -> DurableTable:
+def durable_table(folder: Place, name: str) -> DurableTable:
     """The commits of one of the tables."""
     # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
-    return DurableTable(folder / name, TABLES[name], plain=KEY.get(name))
+    return table_in(folder / name, TABLES[name], plain=KEY.get(name))
 
 
-def note_versions(folder: Path, *, reset: bool = False) -> None:
+def note_versions(folder: Place, *, reset: bool = False) -> None:
     """Note which version each table has: should its newest commit be lost one day, that is noticed. `reset`: forget higher ones."""
     before = {} if reset else noted_versions(folder)
     now = {name: max(newest_version(folder / name), before.get(name, -1)) for name in TABLES}
     if now != before:
-        write_text(folder / VERSIONS, json.dumps(now) + "\n")
+        write_bytes(folder / VERSIONS, json.dumps(now).encode() + b"\n")
 
 
-def noted_versions(folder: Path) -> dict[str, int]:
+def noted_versions(folder: Place) -> dict[str, int]:
     """The versions that tables once had; nothing is known of histories of earlier versions."""
     try:
         noted = json.loads((folder / VERSIONS).read_bytes())
@@ -336,7 +336,7 @@ def noted_versions(folder: Path) -> dict[str, int]:
         return {}
 
 
-def check_logs(folder: Path) -> None:
+def check_logs(folder: Place) -> None:
     """Refuse a history of which a commit was lost: it would seem to be smaller than it is."""
     noted = noted_versions(folder)
     for name in sorted({*noted, *(path.name for path in folder.iterdir() if (path / LOG).is_dir())}):
@@ -346,7 +346,7 @@ def check_logs(folder: Path) -> None:
                 raise HistoryError(damaged(folder, wrong))
 
 
-def damaged(folder: Path, wrong: str) -> str:
+def damaged(folder: Place, wrong: str) -> str:
     """What to do about a commit that was lost."""
     return (
         f"{wrong}. Rows of the history would be missing: put lost or damaged files back from a copy of it, or go on with what is "
@@ -354,10 +354,10 @@ def damaged(folder: Path, wrong: str) -> str:
     )
 
 
-def _check_place(folder: Path) -> None:
+def _check_place(folder: Place) -> None:
     """Refuse a place where no history can be made."""
     where = "--history DIR or RECRAWL_HISTORY"
-    if folder.exists() and not folder.is_dir():
+    if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise HistoryError(f"{folder} is a file; a history is a directory. Name another one with {where}.")
     try:
         if folder.is_dir() and any(_foreign(folder)):
@@ -366,25 +366,26 @@ def _check_place(folder: Path) -> None:
         raise HistoryError(f"cannot write the history {folder}: {_first_line(error)}") from error
 
 
-def _foreign(folder: Path) -> Iterator[Path]:
+def _foreign(folder: Place) -> Iterator[Place]:
     return (path for path in folder.iterdir() if path.name not in TABLES and not path.name.startswith("." + MARKER))
 
 
-def _write_marker(folder: Path) -> None:
+def _write_marker(folder: Place) -> None:
     marker = folder / MARKER
     if not marker.exists():
-        write_text(marker, json.dumps({"format": FORMAT, "written_by": f"recrawl {__version__}"}) + "\n")
+        about = {"format": FORMAT, "written_by": f"recrawl {__version__}"}
+        write_bytes(marker, json.dumps(about).encode() + b"\n")
 
 
-def check_format(folder: Path) -> None:
+def check_format(folder: Place) -> None:
     """Refuse a folder that is not a history, or one that a newer recrawl wrote."""
     marker = folder / MARKER
-    if not marker.exists():
+    if not marker.is_file():
         raise HistoryError(
             f"no history at {folder}. Make one with: recrawl import FILE --history {shlex.quote(str(folder))}"
         )
     try:
-        written = json.loads(marker.read_text())
+        written = json.loads(marker.read_bytes())
         newer = int(written["format"]) > FORMAT
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HistoryError(

@@ -1,0 +1,251 @@
+"""Where a history is kept: a folder of this machine, or a prefix of an object store (``s3://``, ``gs://``, ``abfss://``).
+
+`ObjectPath` has those methods of `pathlib.Path` that histories need, so that the same code serves both. Credentials and endpoints
+come from the environment, under the names that the stores' own tools use (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, …).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recrawl.core import files
+from recrawl.errors import MissingPackage, RecrawlError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
+MOST_RETRIES, RETRY_SECONDS = 3, 20  #: a store that does not answer is given up after seconds, not after minutes
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file as its folder lists it."""
+
+    name: str
+    size: int
+    modified: float  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class ObjectPath:
+    """A place in an object store: a history's root, or a file or folder below it.
+
+    >>> visits = ObjectPath("s3://bucket/crawls/news") / "visits" / "part-0.parquet"
+    >>> str(visits), visits.name
+    ('s3://bucket/crawls/news/visits/part-0.parquet', 'part-0.parquet')
+    """
+
+    root: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.root}/{self.path}" if self.path else self.root
+
+    def __truediv__(self, name: str) -> ObjectPath:
+        return ObjectPath(self.root, f"{self.path}/{name}" if self.path else name)
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return str(self).rpartition("/")[2]
+
+    @property
+    def parent(self) -> ObjectPath:
+        """The folder that it is in."""
+        return ObjectPath(self.root, self.path.rpartition("/")[0])
+
+    def is_file(self) -> bool:
+        """Whether there is an object of this name."""
+        try:
+            with _errors_named(self):
+                _store(self.root).head(self.path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def exists(self) -> bool:
+        """Whether there is an object of this name, or one below it."""
+        return (bool(self.path) and self.is_file()) or self.is_dir()
+
+    def is_dir(self) -> bool:
+        """Whether there is anything below it."""
+        listed = self._listed()
+        return bool(listed["objects"] or listed["common_prefixes"])
+
+    def read_bytes(self) -> bytes:
+        """The content of an object; raises `FileNotFoundError` where there is none."""
+        with _errors_named(self):
+            return bytes(_store(self.root).get(self.path).bytes())
+
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Put an object, whole or not at all."""
+        with _errors_named(self):
+            _store(self.root).put(self.path, bytes(data))
+
+    def create_bytes(self, data: bytes) -> bool:
+        """Put an object if there is none of this name; False where there is one."""
+        from obstore.exceptions import AlreadyExistsError
+
+        with _errors_named(self):
+            try:
+                _store(self.root).put(self.path, data, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
+
+    def unlink(self, missing_ok: bool = True) -> None:
+        """Remove an object."""
+        try:
+            with _errors_named(self):
+                _store(self.root).delete(self.path)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def entries(self) -> list[FileEntry]:
+        """The objects directly below it."""
+        return [
+            FileEntry(each["path"].rpartition("/")[2], each["size"], each["last_modified"].timestamp())
+            for each in self._listed()["objects"]
+        ]
+
+    def iterdir(self) -> Iterator[ObjectPath]:
+        """The folders and objects directly below it."""
+        listed = self._listed()
+        for path in [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]:
+            yield self / path.rpartition("/")[2]
+
+    def _listed(self) -> Any:
+        with _errors_named(self):
+            return _store(self.root).list_with_delimiter(self.path or None)
+
+
+#: A folder or a file of a history.
+Place = Path | ObjectPath
+_roots: set[str] = set()  # of the histories that were opened
+
+
+def place(where: str | Path | ObjectPath) -> Place:
+    """A folder, or a prefix of an object store.
+
+    >>> place("s3://bucket/news/"), place("news")
+    (ObjectPath(root='s3://bucket/news', path=''), PosixPath('news'))
+    """
+    if isinstance(where, ObjectPath):
+        return where
+    scheme, separator, rest = str(where).partition("://")
+    if not separator or isinstance(where, Path):
+        return Path(where)
+    if scheme not in SCHEMES:
+        raise RecrawlError(f"no kind of store is named {scheme!r} ({where}). Known: {', '.join(SCHEMES)}, or a folder")
+    if not rest.strip("/"):
+        raise RecrawlError(f"{where} names no bucket; a history is at {scheme}://BUCKET/PREFIX")
+    found = ObjectPath(str(where).rstrip("/"))
+    _roots.add(found.root)
+    return found
+
+
+def entries(folder: Place) -> list[FileEntry]:
+    """The files in a folder; none where there is no such folder."""
+    if isinstance(folder, ObjectPath):
+        return folder.entries()
+    try:
+        with os.scandir(folder) as listed:
+            found = [(each.name, each.stat()) for each in listed if each.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [FileEntry(name, about.st_size, about.st_mtime) for name, about in found]
+
+
+def size_of(file: Place | str) -> int:
+    """Bytes of a file."""
+    file = _known(file) if isinstance(file, str) else file
+    if not isinstance(file, ObjectPath):
+        return os.path.getsize(file)
+    with _errors_named(file):
+        return int(_store(file.root).head(file.path)["size"])
+
+
+def write_bytes(file: Place, data: bytes | memoryview) -> None:
+    """Write a file, whole or not at all; it is safe when this returns."""
+    if isinstance(file, ObjectPath):
+        file.write_bytes(data)
+    else:
+        files.write_bytes(file, data)
+
+
+def make_folder(folder: Place) -> None:
+    """Make a folder; an object store needs none."""
+    if isinstance(folder, Path):
+        files.make_folder(folder)
+
+
+def located(file: Place | str) -> tuple[FileSystem, str]:
+    """How Arrow reads and writes a file: by which file system, and under which path."""
+    from pyarrow.fs import LocalFileSystem
+
+    file = _known(file) if isinstance(file, str) else file
+    if isinstance(file, ObjectPath):
+        return _file_system(file.root), file.path
+    return LocalFileSystem(), str(file)
+
+
+def _known(file: str) -> ObjectPath | str:
+    """A file of a history that was opened before, by its URL; or the path of a file of this machine."""
+    if "://" not in file:
+        return file
+    root = max((root for root in _roots if file.startswith(root + "/")), key=len)
+    return ObjectPath(root, file[len(root) + 1 :])
+
+
+@cache
+def _store(root: str) -> Any:
+    """The object store that holds a prefix; paths are below that."""
+    try:
+        from obstore.store import from_url
+    except ImportError as error:
+        raise MissingPackage(f"a history at {root} needs obstore: pip install 'recrawl[store]'") from error
+    allow_http = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes")
+    with _errors_named(root):
+        return from_url(
+            root,
+            retry_config={"max_retries": MOST_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
+            client_options={"timeout": "60 seconds", "connect_timeout": "10 seconds", "allow_http": allow_http},
+        )
+
+
+@cache
+def _file_system(root: str) -> FileSystem:
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow.fs import PyFileSystem
+
+    return PyFileSystem(DeltaStorageHandler(root, storage_options()))
+
+
+def storage_options() -> dict[str, str]:
+    """For the table engine, beside what it takes from the environment."""
+    return {"max_retries": str(MOST_RETRIES), "retry_timeout": f"{RETRY_SECONDS}s"}
+
+
+@contextmanager
+def _errors_named(where: ObjectPath | str) -> Iterator[None]:
+    """Errors of the store as one line; a missing object stays a `FileNotFoundError`."""
+    try:
+        yield
+    except (FileNotFoundError, RecrawlError):
+        raise
+    except Exception as error:  # the library has a class of its own for each kind of store
+        from obstore.exceptions import BaseError
+
+        if not isinstance(error, BaseError | OSError | ValueError):
+            raise
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise OSError(f"{where}: {line[:300]}") from error

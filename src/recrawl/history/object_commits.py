@@ -1,0 +1,78 @@
+"""Commits to a Delta table in an object store.
+
+A store keeps an object whole or not at all, and puts it only if its name is free when asked to (a conditional put). So there are no
+drafts and nothing is synced: an object is safe when the store says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from recrawl.core.places import ObjectPath, Place, located
+from recrawl.history.commits import ABANDONED, CONFIGURATION, Action, DurableTable
+from recrawl.history.delta import entry_name, is_table, load, options_of
+
+
+@dataclass(frozen=True)
+class ObjectTable(DurableTable):
+    """The commits of a Delta table below a prefix of an object store."""
+
+    def create(self) -> None:
+        """Make the table if it is not there; safe when several processes do so at once."""
+        if is_table(self.folder):
+            return
+        try:
+            DeltaTable.create(
+                str(self.folder), self.schema, configuration=CONFIGURATION, storage_options=options_of(self.folder)
+            )
+        except DeltaError:
+            if not is_table(self.folder):  # else another process was quicker
+                raise
+
+    def checkpoint(self) -> None:
+        """Put the state of the newest version in one object."""
+        load(self.folder).create_checkpoint()
+
+    def _commit(self, version: int, actions: list[Action]) -> bool:
+        entry, lines = self._log / entry_name(version), b"".join(orjson.dumps(each) + b"\n" for each in actions)
+        # A put whose answer was lost is tried again, and finds its own object.
+        return bool(entry.create_bytes(lines) or entry.read_bytes() == lines)
+
+    def _write(self, file: Any, batches: Iterable[pa.RecordBatch]) -> None:
+        system, path = located(file)
+        with system.open_output_stream(path) as stream:
+            self._write_to(stream, batches)
+
+    def _sync(self, path: Any) -> None:
+        """An object is safe when it was put."""
+
+    def _tidy(self) -> None:
+        """Remove data files that killed writers have left."""
+        kept = {uri.rpartition("/")[2] for uri in load(self.folder).file_uris()}
+        before = time.time() - ABANDONED
+        for each in self.folder.entries():
+            if each.name.endswith(".parquet") and quote(each.name) not in kept and each.modified < before:
+                (self.folder / each.name).unlink()
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        with TemporaryDirectory() as scratch:
+            yield Path(scratch)
+
+
+def table_in(folder: Place, schema: pa.Schema, **about: Any) -> DurableTable:
+    """The commits of the table in a folder or below a prefix."""
+    kind = ObjectTable if isinstance(folder, ObjectPath) else DurableTable
+    return kind(folder, schema, **about)
