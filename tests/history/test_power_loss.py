@@ -1,168 +1,48 @@
 """Whatever a disk holds after a power cut, every visit that was acknowledged is there.
 
-Every step of an import that touches names or waits for the disk is followed. After each of them the worst states that a disk may
-be left in are built: what was not synced is lost, empty or cut, and names are as old as the last sync of their folder, or as new as
-the last step. Each state is opened, read, and imported into.
+Every step of an import that touches names or waits for the disk is followed. Before and after each of them the worst states that a
+disk may be left in are built: what was not synced is lost, empty or cut, and names are as old as the last sync of their folder, or
+as new as the last step. Each state is opened and every acknowledged visit looked up in it, tables that differ are read, and where
+logs differ the import is done again. Of the engine no call is followed, and none needs to be: it writes in scratch folders, removes
+log entries that a checkpoint replaces, and what it did is looked at before the next step (see `power_cuts`).
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from power_cuts import PowerCuts
 from recrawl.core import files
-from recrawl.history import History
+from recrawl.history import History, opened
 from recrawl.history.hints import HINTS
 from recrawl.history.plans import PLANS_TABLE
+from recrawl.history.schema import TABLES
+from recrawl.web.urls import page_id
 from recrawl.web.visit import Visit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-TOUCHING = ("fsync", "link", "replace", "rename", "unlink", "mkdir", "rmdir")
+BESIDE = {table.name: table for table in (PLANS_TABLE, HINTS)}
+MEMORY = Path("/dev/shm")  # a disk that is never waited for, where there is one
+FOUND_BY = ("visits", "link_sets", "urls")  # the tables that hold a visit, its links and its address
+
+Key = tuple[str, int]  # URL, microseconds
 
 
-@dataclass
-class Disk:
-    """Follows what is written below a folder, and knows what of it would outlive a power cut."""
-
-    top: Path
-    tokens: dict[int, int] = field(default_factory=dict)  # inode → a number that is never used again
-    numbers: Iterator[int] = field(default_factory=count)
-    now: dict[int, bytes] = field(default_factory=dict)  # content by number
-    stamps: dict[int, tuple[int, int]] = field(default_factory=dict)
-    synced: dict[int, bytes] = field(default_factory=dict)  # content when it was last synced
-    names: dict[int, dict[str, int]] = field(default_factory=dict)  # of folders, now
-    synced_names: dict[int, dict[str, int]] = field(default_factory=dict)
-    folders: set[int] = field(default_factory=set)
-
-    def look(self) -> None:
-        """Take in what is there now, by whatever writer."""
-        live: set[int] = set()
-        self._look(self.top, live)
-        for inode in [inode for inode in self.tokens if inode not in live]:
-            del self.tokens[inode]
-
-    def _look(self, path: Path, live: set[int]) -> int:
-        about = os.lstat(path)
-        live.add(about.st_ino)
-        number = self.tokens.setdefault(about.st_ino, -1)
-        if number < 0:
-            number = self.tokens[about.st_ino] = next(self.numbers)
-        if path.is_dir():
-            self.folders.add(number)
-            self.names[number] = {entry.name: self._look(Path(entry.path), live) for entry in os.scandir(path)}
-        elif self.stamps.get(number) != (stamp := (about.st_mtime_ns, about.st_size)):
-            self.stamps[number], self.now[number] = stamp, path.read_bytes()
-        return number
-
-    def sync(self, descriptor: int) -> None:
-        number = self.tokens.get(os.fstat(descriptor).st_ino)
-        if number is None:
-            return
-        if number in self.folders:
-            self.synced_names[number] = dict(self.names[number])
-        else:
-            self.synced[number] = self.now[number]
-
-    def states(self) -> Iterator[tuple[str, dict[str, bytes | None]]]:
-        """The worst that may be left, each as path → content; None: a folder."""
-        kept = self.synced
-        half = {number: kept.get(number, text[: len(text) // 2]) for number, text in self.now.items()}
-        everywhere = dict.fromkeys(self.folders, True)
-        logs = dict.fromkeys(self.folders, False) | dict.fromkeys(self._logs(), True)
-        others = {number: not is_new for number, is_new in logs.items()}
-        yield "what was not synced is lost", self._built({}, kept)
-        yield "new files are empty", self._built(everywhere, kept)
-        yield "new files are cut", self._built(everywhere, half)
-        yield "of new names only those in logs are left", self._built(logs, kept)
-        yield "of new names those in logs are lost", self._built(others, half)
-
-    def _logs(self) -> Iterator[int]:
-        for inside in self.names.values():
-            if "_delta_log" in inside:
-                yield inside["_delta_log"]
-
-    def _built(self, is_new: dict[int, bool], content: dict[int, bytes]) -> dict[str, bytes | None]:
-        built: dict[str, bytes | None] = {}
-
-        def put(number: int, path: str) -> None:
-            if number not in self.folders:
-                built[path] = content.get(number, b"")
-                return
-            built[path] = None
-            inside = self.names[number] if is_new.get(number) else self.synced_names.get(number, {})
-            for name, each in inside.items():
-                put(each, f"{path}/{name}")
-
-        put(self.tokens[os.lstat(self.top).st_ino], ".")
-        return built
-
-
-class PowerCuts:
-    """Builds what is left after each step of some work, and checks it; the same state is checked once."""
-
-    def __init__(self, top: Path, scratch: Path, check: Callable[[Path], None]) -> None:
-        self.disk, self.scratch, self.check = Disk(top), scratch, check
-        self.is_busy, self.n_steps, self.n_states = False, 0, 0
-        self._seen: set[int] = set()
-
-    def follow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.disk.look()
-        root = self.disk.tokens[os.lstat(self.disk.top).st_ino]
-        self.disk.synced_names[root] = dict(self.disk.names[root])
-        for name in TOUCHING:
-            monkeypatch.setattr(os, name, self._followed(name, getattr(os, name)))
-
-    def _followed(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def followed(*given: Any, **more: Any) -> Any:
-            if self.is_busy:  # with a copy, which need not be on disk
-                return None if name == "fsync" else work(*given, **more)
-            self.is_busy = True
-            try:
-                self.disk.look()  # what was written since
-                result = work(*given, **more)
-                self.disk.look()
-                if name == "fsync":
-                    self.disk.sync(given[0])
-                self.after_step(name)
-                return result
-            finally:
-                self.is_busy = False
-
-        return followed
-
-    def after_step(self, name: str) -> None:
-        self.n_steps += 1
-        for what, state in self.disk.states():
-            if (key := hash(tuple(sorted(state.items(), key=lambda item: item[0])))) in self._seen:
-                continue
-            self._seen.add(key)
-            self.n_states += 1
-            folder = self.scratch / "left"
-            _write(folder, state)
-            try:
-                self.check(folder)
-            except Exception as error:
-                raise AssertionError(f"after step {self.n_steps} ({name}), where {what}: {error}") from error
-            finally:
-                shutil.rmtree(folder)
-
-
-def _write(folder: Path, state: dict[str, bytes | None]) -> None:
-    for path, content in state.items():
-        target = folder / path
-        if content is None:
-            target.mkdir(parents=True, exist_ok=True)
-        else:
-            target.write_bytes(content)
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    where = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="power-", dir=where) as name:
+        (Path(name) / "top").mkdir()
+        (Path(name) / "scratch").mkdir()
+        yield Path(name)
 
 
 def visits_of(i: int) -> list[Visit]:
@@ -179,79 +59,171 @@ def visits_of(i: int) -> list[Visit]:
     ]
 
 
-def keys_of(history: History) -> set[tuple[str, datetime]]:
+def keys(visits: list[Visit]) -> set[Key]:
+    return {(visit.url, int(visit.at.timestamp()) * 1_000_000) for visit in visits}
+
+
+def keys_of(history: History) -> set[Key]:
+    """The visits of a history whose links are there as well."""
     timeline = history.timeline
     urls = dict(zip(timeline.pages.tolist(), history.urls_of(timeline.pages).to_pylist(), strict=True))
-    return {
-        (urls[page], moment)
-        for page, moment in zip(timeline.page.tolist(), timeline.rows["at"].to_pylist(), strict=True)
-    }
+    has_links = np.isin(timeline.rows["links"].to_numpy(), timeline.sets.digest)
+    pages, moments = timeline.page[has_links].tolist(), timeline.at[has_links].tolist()
+    return set(zip(map(urls.__getitem__, pages), moments, strict=True))
 
 
-def imported(n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PowerCuts:
-    """Some imports, each with a plan, hints and a setting beside it, and compactions, with a power cut after every step."""
+def n_rows(history: History, table: str) -> int:
+    if table in BESIDE:
+        return int(BESIDE[table].read(history.beside).num_rows)
+    return int(history.store.read(table).num_rows) if table in TABLES else 0
+
+
+class Promised:
+    """What was acknowledged, and must be found in whatever is left."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+        self.visits: set[Key] = set()
+        self.pages: set[tuple[int, int]] = set()  # the same by the ids of their pages
+        self.n_rows: dict[str, int] = {}
+        self.settings: set[bytes | None] = {None}  # the last one, and the one being written
+        self.at_work: list[Visit] = []
+        self._opened: History
+
+    def add(self, visits: list[Visit]) -> None:
+        self.visits |= keys(visits)
+        self.pages |= {(page_id(url), at) for url, at in keys(visits)}
+
+    def every(self, left: Path) -> None:
+        """Each visit is found by its page and time; by its address and with its links in `table`, where that may differ."""
+        history = self._opened = self._open(left)
+        page, at, _ = history.page_times_after(None)
+        assert self.pages <= set(zip(page.tolist(), at.tolist(), strict=True)), "visits are lost"
+        assert history.beside.read_bytes("setting.json") in self.settings, "a setting is lost"
+
+    def table(self, left: Path, name: str) -> None:
+        if name in FOUND_BY:
+            assert self.visits <= keys_of(self._opened), f"visits are lost, or what they show, with {name}"
+        assert n_rows(self._opened, name) >= self.n_rows.get(name, 0), f"rows of {name} are lost"
+
+    def log(self, left: Path) -> None:
+        """The same import again completes what was begun; one that was complete is followed by the next."""
+        self._open(left).add(self.at_work)
+        assert self.visits | keys(self.at_work) <= keys_of(self._open(left)), "visits are lost by the next import"
+
+    def _open(self, left: Path) -> History:
+        opened._opened.clear()  # what a process remembers of tables does not outlive a power cut
+        return History.open(left / "h") if self.is_made else History.create(left / "h")
+
+
+def age(folder: Path, minutes: int) -> None:
+    """Let some time pass: compaction removes log entries that are an hour old, and without that they would only get more."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            then = path.stat().st_mtime_ns - minutes * 60 * 10**9
+            os.utime(path, ns=(then, then))
+
+
+def imported(n: int, folder: Path, monkeypatch: pytest.MonkeyPatch, first: int = 0) -> PowerCuts:
+    """Some imports, each with a plan, hints and a setting beside it, and compactions, with a power cut at every step.
+
+    Those before the `first` are made without any, so that several processes can share the work.
+    """
     monkeypatch.setattr("recrawl.history.commits.CHECKPOINT_EVERY", 4)
-    (tmp_path / "top").mkdir()
-    (tmp_path / "scratch").mkdir()
-    acknowledged: dict[str, Any] = {"visits": set(), PLANS_TABLE.name: 0, HINTS.name: 0, "setting": None}
-    at_work: list[Visit] = []
+    promised, top = Promised(), folder / "top"
+    cuts: PowerCuts | None = None
 
-    def check(left: Path) -> None:
-        history = History.create(left / "h")
-        assert acknowledged["visits"] <= keys_of(history)
-        for table in (PLANS_TABLE, HINTS):
-            assert table.read(history.beside).num_rows >= acknowledged[table.name]
-        assert acknowledged["setting"] in (None, history.beside.read_bytes("setting.json")) or at_work
-        history.add(at_work)  # the same import again completes what was begun
-        again = keys_of(History.open(left / "h"))
-        assert acknowledged["visits"] | {(visit.url, visit.at) for visit in at_work} <= again
+    def promise() -> None:
+        if cuts is not None:
+            cuts.promise()
 
-    cuts = PowerCuts(tmp_path / "top", tmp_path / "scratch", check)
-    cuts.follow(monkeypatch)
-    history = History.create(tmp_path / "top" / "h")
-    for i in range(n):
-        at_work = visits_of(i)
-        assert history.add(at_work).added == 3
-        acknowledged["visits"] |= {(visit.url, visit.at) for visit in at_work}
-        for table in (PLANS_TABLE, HINTS):
+    def begin() -> PowerCuts:
+        begun = PowerCuts(top, folder / "scratch", promised)
+        begun.follow(monkeypatch)
+        return begun
+
+    if first == 0:
+        cuts = begin()
+    history = History.create(top / "h")
+    promised.is_made = True
+    promise()
+    for i in range(first + n):
+        if i == first:
+            cuts = cuts or begin()
+        promised.at_work = visits_of(i)
+        assert history.add(promised.at_work).added == 3
+        promised.add(promised.at_work)
+        promised.at_work = visits_of(i + 1)[:1]
+        promised.n_rows |= {name: n_rows(history, name) for name in TABLES}
+        promise()
+        for name, table in BESIDE.items():
             table.append(history.beside, pa.Table.from_pylist([{}], table.schema))
-            acknowledged[table.name] += 1
-        history.beside.write_bytes("setting.json", str(i).encode())
-        acknowledged["setting"] = str(i).encode()
-        at_work = []
+            promised.n_rows[name] = i + 1
+            promise()
+        setting = str(i).encode()
+        promised.settings.add(setting)
+        history.beside.write_bytes("setting.json", setting)
+        promised.settings = {setting}
+        promise()
+        age(top, minutes=30)
         if i % 5 == 4:
             history.compact()
-    assert len(keys_of(History.open(tmp_path / "top" / "h"))) == 3 * n
+            promise()  # nothing new, but looks at what the engine did last
+    assert len(keys_of(History.open(top / "h"))) == 3 * (first + n)
+    assert cuts is not None
     return cuts
 
 
-def test_no_power_cut_loses_a_visit_that_was_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cuts = imported(2, tmp_path, monkeypatch)
+def test_no_power_cut_loses_a_visit_that_was_acknowledged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = imported(2, folder, monkeypatch)
     assert cuts.n_steps > 50
     assert cuts.n_states > 50
 
 
-def test_a_writer_that_does_not_wait_for_the_disk_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_does_not_wait_for_the_disk_is_found_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recrawl.history.commits.sync", lambda path: None)
     with pytest.raises(AssertionError, match="after step"):
-        imported(2, tmp_path, monkeypatch)
+        imported(2, folder, monkeypatch)
+
+
+def forgetful(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have writers not wait for the disk with files and folders whose paths end so."""
+
+    def sync(path: Path, really: Callable[[Path], None] = files.sync) -> None:
+        if not str(path).endswith(suffix):
+            really(path)
+
+    for module in ("recrawl.history.commits", "recrawl.core.files"):
+        monkeypatch.setattr(f"{module}.sync", sync)
 
 
 @pytest.mark.parametrize(
     "suffix",
-    [".parquet", pytest.param(".draft", marks=pytest.mark.slow), pytest.param("_delta_log", marks=pytest.mark.slow)],
+    [
+        ".parquet",
+        *(pytest.param(suffix, marks=pytest.mark.slow) for suffix in (".draft", "_delta_log", "/plans", "/h")),
+    ],
 )
-def test_so_is_one_that_forgets_some_files(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "recrawl.history.commits.sync", lambda path: None if str(path).endswith(suffix) else files.sync(path)
-    )
+def test_so_is_one_that_forgets_some_files(suffix: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgetful(suffix, monkeypatch)
     with pytest.raises(AssertionError, match="after step"):
-        imported(2, tmp_path, monkeypatch)
+        imported(2, folder, monkeypatch)
+
+
+@pytest.mark.slow
+def test_so_is_one_that_forgets_checkpoints(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgetful(".checkpoint.parquet", monkeypatch)
+    with pytest.raises(AssertionError, match="after step"):
+        imported(1, folder, monkeypatch, first=4)  # the one after which a compaction comes
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_so_it_is_for_many_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cuts = imported(int(os.environ.get("IMPORTS", "12")), tmp_path, monkeypatch)
-    print(f"{cuts.n_steps} steps, {cuts.n_states} states")
+def test_so_it_is_for_many_imports(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For 200 of them ``IMPORTS=200``; shared by two processes, ``FIRST=0 IMPORTS=100`` and ``FIRST=100 IMPORTS=100``."""
+    first, n = (int(os.environ.get(name, default)) for name, default in (("FIRST", "0"), ("IMPORTS", "12")))
+    cuts = imported(n, folder, monkeypatch, first)
+    print(
+        f"{n} imports, {cuts.n_steps} steps, {cuts.n_states} states; {cuts.n_tables} tables read, {cuts.n_logs} added to"
+    )
     assert cuts.n_states > cuts.n_steps
