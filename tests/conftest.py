@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,13 @@ def s3_url(s3: None) -> str:
 
 #: Tests that take a minute and more: they begin first, so that no worker waits for them at the end.
 LONG = ("test_the_tour_of_the_readme", "test_the_loop_closes", "test_the_demo_ends_in")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was collected stays to the end: no collection of garbage need look at it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -156,7 +156,7 @@ def test_colours_are_ours_and_control_characters_of_texts_are_not_obeyed(folder:
         assert "\\x1b]0;owned\\x07" in text, arguments
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
 def test_a_terminal_without_our_letters_gets_others(folder: Path, encoding: str, tmp_path: Path) -> None:
     history = str(tmp_path / "h")
     output("import", str(folder / "in.jsonl"), "--history", history)

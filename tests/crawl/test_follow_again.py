@@ -119,6 +119,7 @@ def test_killed_when_all_is_fetched_hubs_are_adopted_and_a_new_plan_is_made(site
     assert page_id(sites.url("/new-place")) in unwatched(History.open(history))
 
 
+@pytest.mark.slow
 def test_who_does_not_follow_or_resume_makes_a_new_plan(sites: Sites, history: Path) -> None:
     died(start(history, dies_at="leave_out", **FOLLOW, RECRAWL_BUDGET="100%"))
     before = len(sites.log)
@@ -126,6 +127,7 @@ def test_who_does_not_follow_or_resume_makes_a_new_plan(sites: Sites, history: P
     assert asked(sites, before) == {"/": 1, "/old": 1}
 
 
+@pytest.mark.slow
 def test_new_links_that_were_not_to_be_followed_are_not_followed_later(sites: Sites, history: Path) -> None:
     died(start(history, dies_at="finished", RECRAWL_BUDGET="100%", RECRAWL_FLUSH_SECONDS=0.1))
     before = len(sites.log)

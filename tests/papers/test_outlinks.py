@@ -42,7 +42,7 @@ SAME = {"links": [], "text": "the same words on every page", "content_bytes": 9}
 @pytest.mark.parametrize(
     ("split", "fields"),
     [
-        ("pages", NOTHING),
+        pytest.param("pages", NOTHING, marks=pytest.mark.slow),
         ("time", SAME),
         pytest.param("time", NOTHING, marks=pytest.mark.slow),
         pytest.param("pages", SAME, marks=pytest.mark.slow),

@@ -82,7 +82,13 @@ def test_recorded_relevance_and_the_threshold_decide(by_model: bool, above: floa
     assert focused == planned(only, policy="expected-harvest")
 
 
-@pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "regression", "average-count", "history-aware"])
+MORE = ("regression", "average-count", "history-aware")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["expected-harvest", "bandit", *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)],
+)
 @pytest.mark.parametrize("source", ["model", "recorded"])
 def test_a_plan_is_the_same_with_and_without_what_was_kept(
     policy: str, source: str, tmp_path: Path, model: Path

@@ -54,7 +54,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     return policy
 
 
-@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("carry", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_thirty_nightly_plans_with_imports_in_between_give_the_arm_pulls_of_the_replay(
     replayed: Policy, tmp_path: Path, carry: bool
 ) -> None:

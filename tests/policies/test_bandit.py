@@ -75,7 +75,17 @@ COMPOSED = {
 }
 
 
-@pytest.mark.parametrize("make", COMPOSED.values(), ids=COMPOSED.keys())
+#: Those that are made of what the others are made of, too.
+REPEATED = ("a bandit over a bandit", "a ranking")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] if name in REPEATED else [])
+        for name, make in COMPOSED.items()
+    ],
+)
 def test_policies_made_of_others_keep_the_contract(make: type[Bandit]) -> None:
     check_policy(make)
     check_generated(make, 20)

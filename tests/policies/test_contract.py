@@ -17,20 +17,22 @@ from recrawl.world.pages import Pages, Visits
 from recrawl.world.recorded import FAILED, GONE, NOTHING
 
 NAMES = [policy.name for policy in ALL]
+#: They have one trainer: one of them is enough for every run.
+ALIKE = ("predicted-count", "predicted-presence", "predicted-probability")
 #: So that short histories train, and forget; and a small tree where a policy would train a large model.
 QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
 
 
 @pytest.mark.usefixtures("_with_small_tree")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE[1:] else name for name in NAMES]
+)
 def test_every_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: named(name, learner="small-tree"))
 
 
 #: Those that train, or forget; for the others it is the same contract again.
 TRAINED = [policy.name for policy in ALL if policy.default_settings().keys() & QUICK.keys()]
-#: They have one trainer: one of them is enough for every run.
-ALIKE = ("predicted-count", "predicted-presence")
 
 
 @pytest.mark.usefixtures("_with_small_tree")

@@ -243,7 +243,9 @@ def test_bars_and_caps_still_hold() -> None:
     assert choose_important(named("round-robin"), pages, Budget(2), NOW).page.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("name", ["round-robin", "expected-harvest", "bandit", "windowed-clique"])
+@pytest.mark.parametrize(
+    "name", ["round-robin", pytest.param("expected-harvest", marks=pytest.mark.slow), "bandit", "windowed-clique"]
+)
 def test_important_first_keeps_the_contract(name: str) -> None:
     check_policy(lambda: ImportantFirst(named(name, **SETTINGS)))
 

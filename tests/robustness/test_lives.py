@@ -5,7 +5,6 @@ A failing seed is repeated by its number: ``FIRST=1234 SEEDS=1 pytest tests/robu
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import threading
@@ -44,15 +43,13 @@ def killed_threads_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Tables of ten rows are read sooner without others; and what was imported need not be looked at by every collection."""
-    gc.freeze()
+    """Tables of ten rows are read sooner without others."""
     before = pa.cpu_count(), pa.io_thread_count()
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     yield
     pa.set_cpu_count(before[0])
     pa.set_io_thread_count(before[1])
-    gc.unfreeze()
 
 
 def broken(seeds: Iterable[int], folder: Path) -> dict[int, str]:

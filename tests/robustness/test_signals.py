@@ -536,6 +536,7 @@ def test_a_demo_leaves_no_half_of_a_file(
         assert len(crawl.read_bytes().splitlines()) == 30 * 10
 
 
+@pytest.mark.slow
 def test_a_second_sigterm_does_not_keep_a_command_from_tidying_up(
     made: Path, tmp_path: Path, processes: Processes
 ) -> None:

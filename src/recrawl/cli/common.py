@@ -24,7 +24,7 @@ HistoryOption = Annotated[
         "--history",
         envvar="RECRAWL_HISTORY",
         metavar="DIR",
-        help="History: a directory, or s3://, gs:// or abfss://BUCKET/PREFIX.",
+        help="History: a directory, or the URL of an object store (s3://BUCKET/PREFIX).",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -21,8 +21,9 @@ from recrawl.errors import MissingPackage, RecrawlError
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
-MOST_RETRIES, RETRY_SECONDS = 3, 20  #: a store that does not answer is given up after seconds, not after minutes
+SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
+MOST_RETRIES, RETRY_SECONDS = 8, 20  #: for requests that a store refuses or does not answer
+TIMEOUT = 20  #: seconds that one request may take
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ class ObjectPath:
 
     def _listed(self) -> Any:
         with _errors_named(self):
-            return _store(self.root).list_with_delimiter(self.path or None)
+            listed = _store(self.root).list_with_delimiter(self.path or None)
+        # An empty object with the name of the folder itself, which some tools put for it, is nothing in it.
+        return {**listed, "objects": [each for each in listed["objects"] if each["path"].strip("/") != self.path]}
 
 
 #: A folder or a file of a history.
@@ -142,12 +145,20 @@ def place(where: str | Path | ObjectPath) -> Place:
     if isinstance(where, ObjectPath):
         return where
     scheme, separator, rest = str(where).partition("://")
-    if not separator or isinstance(where, Path):
+    if not separator:
+        begins = str(where).partition(":/")[0]
+        if begins in SCHEMES and not Path(where).exists():
+            raise RecrawlError(f"{where} is no folder; the URL of an object store begins with {begins}://, as a text")
         return Path(where)
     if scheme not in SCHEMES:
         raise RecrawlError(f"no kind of store is named {scheme!r} ({where}). Known: {', '.join(SCHEMES)}, or a folder")
     if not rest.strip("/"):
         raise RecrawlError(f"{where} names no bucket; a history is at {scheme}://BUCKET/PREFIX")
+    odd = [part for part in rest.rstrip("/").split("/") if part in ("", ".", "..") or part != part.strip()]
+    if odd or any(sign in rest for sign in "?#%"):
+        raise RecrawlError(
+            f"{where!r} cannot be the place of a history: no ?, #, %, empty parts, or blanks around a part"
+        )
     found = ObjectPath(str(where).rstrip("/"))
     _roots.add(found.root)
     return found
@@ -157,12 +168,17 @@ def entries(folder: Place) -> list[FileEntry]:
     """The files in a folder; none where there is no such folder."""
     if isinstance(folder, ObjectPath):
         return folder.entries()
+    found = []
     try:
         with os.scandir(folder) as listed:
-            found = [(each.name, each.stat()) for each in listed if each.is_file()]
+            for each in listed:
+                with suppress(FileNotFoundError):  # a draft of another process, which has its name by now
+                    if each.is_file():
+                        about = each.stat()
+                        found.append(FileEntry(each.name, about.st_size, about.st_mtime))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [FileEntry(name, about.st_size, about.st_mtime) for name, about in found]
+    return found
 
 
 def size_of(file: Place | str) -> int:
@@ -202,7 +218,9 @@ def _known(file: str) -> ObjectPath | str:
     """A file of a history that was opened before, by its URL; or the path of a file of this machine."""
     if "://" not in file:
         return file
-    root = max((root for root in _roots if file.startswith(root + "/")), key=len)
+    root = max((root for root in _roots if file.startswith(root + "/")), key=len, default=None)
+    if root is None:
+        raise RecrawlError(f"{file} belongs to no history that was opened")
     return ObjectPath(root, file[len(root) + 1 :])
 
 
@@ -218,7 +236,7 @@ def _store(root: str) -> Any:
         return from_url(
             root,
             retry_config={"max_retries": MOST_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
-            client_options={"timeout": "60 seconds", "connect_timeout": "10 seconds", "allow_http": allow_http},
+            client_options={"timeout": f"{TIMEOUT} seconds", "connect_timeout": "5 seconds", "allow_http": allow_http},
         )
 
 
@@ -232,7 +250,7 @@ def _file_system(root: str) -> FileSystem:
 
 def storage_options() -> dict[str, str]:
     """For the table engine, beside what it takes from the environment."""
-    return {"max_retries": str(MOST_RETRIES), "retry_timeout": f"{RETRY_SECONDS}s"}
+    return {"max_retries": str(MOST_RETRIES), "retry_timeout": f"{RETRY_SECONDS}s", "connect_timeout": "5s"}
 
 
 @contextmanager

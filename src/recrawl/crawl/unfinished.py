@@ -51,6 +51,9 @@ class CrawlLock:
     def __init__(self, history: History) -> None:
         self._file: IO[bytes] | None = None
         self.is_ours = self.is_alone = True
+        if not history.beside.can_lock:  # another crawl may be running: its notes are left alone, and none are written
+            self.is_ours = False
+            return
         if sys.platform == "win32":
             return
         with suppress(OSError):  # in a directory that cannot be written there is no lock, and no warning

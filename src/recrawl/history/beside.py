@@ -38,7 +38,8 @@ class Beside:
         """The content of a file; None where there is none that can be read."""
         try:
             return self._path(name).read_bytes()
-        except OSError:
+        except OSError as error:
+            self._check_answers(name, error)
             return None
 
     def write_bytes(self, name: str, data: bytes | memoryview) -> None:
@@ -58,12 +59,18 @@ class Beside:
         """The names of all files, and when each was last written (seconds since 1970)."""
         try:
             return sorted((entry.name, entry.modified) for entry in places.entries(self.folder))
-        except OSError:
+        except OSError as error:
+            self._check_answers("", error)
             return []
 
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
         self._path(name).unlink(missing_ok=True)
+
+    @property
+    def can_lock(self) -> bool:
+        """Whether processes can lock its files: not in an object store."""
+        return isinstance(self.folder, Path)
 
     def open_lock(self, name: str) -> BinaryIO:
         """A file that processes can lock, made if it is not there; raises `OSError` where it cannot be written, or in a store."""
@@ -72,6 +79,11 @@ class Beside:
         if not isinstance(path, Path):
             raise OSError(f"{path} is in an object store, where nothing can be locked")
         return path.open("ab")
+
+    def _check_answers(self, name: str, error: OSError) -> None:
+        """A store that does not answer says nothing about what is in it."""
+        if not isinstance(self.folder, Path) and not isinstance(error, FileNotFoundError):
+            raise HistoryError(f"cannot read {self.folder}/{name}: {error}") from error
 
     def _path(self, name: str) -> Place:
         if name in ("", ".", "..") or Path(name).name != name:

@@ -28,9 +28,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.files import make_folder, sync
-from recrawl.core.places import Place, size_of
+from recrawl.core.places import Place, entries, size_of
 from recrawl.core.version import __version__
-from recrawl.history.delta import LOG, entry_name, is_table, load, metadata_of
+from recrawl.history.delta import LOG, entry_name, is_table, load, metadata_of, read_file
 
 CHECKPOINT_EVERY = 50  #: versions
 ROW_GROUP = 131_072  #: rows
@@ -82,6 +82,7 @@ class DurableTable:
                 if not blind:
                     raise Conflict(f"another process has written version {version} of {self.folder}")
                 version += 1
+            self._check_in_time(version, files)
         except BaseException:
             self._give_up(files, version)
             raise
@@ -107,6 +108,7 @@ class DurableTable:
                 if paths_in(self._log / entry_name(version))[1] & {each["path"] for each in old}:
                     raise Conflict(f"another process has replaced the same files of {self.folder}")
                 version += 1
+            self._check_in_time(version, files)
         except BaseException:
             self._give_up(files, version)
             raise
@@ -167,6 +169,23 @@ class DurableTable:
         finally:
             sync(self._log)
         return True
+
+    def _check_in_time(self, version: int, files: list[Any]) -> None:
+        """Take a commit back that came too late: of a writer that was held up while others made a checkpoint of later versions.
+
+        Log entries below a checkpoint are removed after an hour. Then their names are free again, and no one reads what takes them.
+        A checkpoint that was made after the commit knows its files.
+        """
+        later = [
+            each.name
+            for each in entries(self._log)
+            if each.name.endswith(".parquet") and each.name[:20].isdigit() and int(each.name[:20]) >= version
+        ]
+        if not later or not files or any(quote(files[0].name) in _paths_of(self._log / name) for name in later):
+            return
+        (self._log / entry_name(version)).unlink(missing_ok=True)
+        self._sync(self._log)
+        raise Conflict(f"other processes have written version {version} of {self.folder}, and later ones")
 
     def _give_up(self, files: list[Any], version: int) -> None:
         """Remove data files, unless the entry that names them is there after all: it may be the last step that has failed."""
@@ -258,6 +277,12 @@ def paths_in(entry: Place) -> tuple[set[str], set[str]]:
             elif "remove" in action:
                 removed.add(action["remove"]["path"])
     return added, removed
+
+
+def _paths_of(checkpoint: Place) -> set[str]:
+    """The data files that a checkpoint knows, as there or as removed."""
+    rows = read_file(str(checkpoint), columns=["add", "remove"])
+    return {each["path"] for name in ("add", "remove") for each in rows[name].to_pylist() if each is not None}
 
 
 def _add(file: Place) -> Action:

@@ -6,7 +6,6 @@ drafts and nothing is synced: an object is safe when the store says so.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,10 +57,13 @@ class ObjectTable(DurableTable):
     def _sync(self, path: Any) -> None:
         """An object is safe when it was put."""
 
+    def _give_up(self, files: list[Any], version: int) -> None:
+        """Remove nothing: a put that seems to have failed may still arrive, and name them. `_tidy` removes what no entry names."""
+
     def _tidy(self) -> None:
-        """Remove data files that killed writers have left."""
+        """Remove data files that killed writers have left, by the clock of the store."""
         kept = {uri.rpartition("/")[2] for uri in load(self.folder).file_uris()}
-        before = time.time() - ABANDONED
+        before = max((each.modified for each in self._log.entries()), default=0.0) - ABANDONED
         for each in self.folder.entries():
             if each.name.endswith(".parquet") and quote(each.name) not in kept and each.modified < before:
                 (self.folder / each.name).unlink()

@@ -24,14 +24,14 @@ def open_table(folder: Place) -> DeltaTable:
     opened = _opened.pop(key, None)
     if opened is None or opened[0] != newest:
         opened = (newest, load(folder))
-    _opened[key] = opened  # last: the first ones are let go of
+    _opened[key] = opened  # last: the oldest are dropped
     while len(_opened) > MOST:
         _opened.pop(next(iter(_opened)), None)
     return opened[1]
 
 
 def _newest_entry(folder: Place) -> tuple[object, ...] | None:
-    """What tells the newest entry of a log from all others, also from those of a log that was made again; None: there is none."""
+    """Identifies the newest entry of a log, also against those of a log that was made again; None: there is none."""
     if not isinstance(folder, Path):
         listed = ((each.name, each.size, each.modified) for each in (folder / LOG).entries())
         return max((each for each in listed if each[0].endswith(".json")), default=None)

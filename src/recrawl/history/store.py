@@ -13,6 +13,7 @@ import random
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -149,7 +150,11 @@ class Store:
         try:
             return _despite_compaction(lambda: work(self.files(name)))
         except (OSError, DeltaError, pa.ArrowException) as error:
-            wrong = damage(self.folder / name, thorough=True)
+            wrong = None
+            with suppress(OSError):  # a store that does not answer
+                wrong = damage(self.folder / name, thorough=True)
+            if isinstance(error, OSError) and not isinstance(self.folder, Path):
+                raise HistoryError(f"cannot read the table {self.folder / name}: {_first_line(error)}") from error
             wrong = wrong or f"cannot read the table {self.folder / name}: {_first_line(error)}"
             raise HistoryError(damaged(self.folder, wrong)) from error
 
