@@ -1,8 +1,8 @@
 """What a disk may hold after a power cut at any moment of some work, and checks of it.
 
-Python's functions that touch names or wait for the disk are followed; before and after each of them the tree is looked at anew. So
-what others wrote in between counts as well, whichever way they went: the Delta engine calls none of these functions, nor does who
-writes to an open file. What they wrote is taken as not synced, and the names that they removed as gone one by one.
+Python's functions that touch names or wait for the disk are followed; before and after each of them the tree is looked at again. So
+what others wrote in between counts as well, whichever way they went: the Delta engine calls none of these functions, nor does code
+that writes to an open file. What they wrote is taken as not synced, and the names that they removed as gone one by one.
 """
 
 from __future__ import annotations

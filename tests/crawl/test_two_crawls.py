@@ -18,7 +18,7 @@ from recrawl.history.repair import repair
 from recrawl.web.visit import Visit
 
 
-def is_told(summary: dict[str, Any]) -> bool:
+def is_warned(summary: dict[str, Any]) -> bool:
     return any(text.startswith(NOT_ALONE) for text in summary["notes"])
 
 
@@ -54,7 +54,7 @@ def test_two_crawls_at_once_lose_and_double_nothing_and_the_second_says_that_it_
         gate.open()
         first = one.end()
         requests = Counter(shared.url(path) for path in shared.asked() if path != "/robots.txt")
-    assert (is_told(first), is_told(two)) == (False, True)
+    assert (is_warned(first), is_warned(two)) == (False, True)
     planned = Counter([*gate.urls(), *pages[:8], *pages[4:]])
     assert n_visits(history) == archived(tmp_path / "warc") == planned
     assert requests == planned - Counter(gate.urls())
@@ -88,7 +88,7 @@ def test_if_one_of_two_is_killed_the_other_goes_on_and_the_next_continues_the_pl
         two.hold(of_two)
         one.kill()
         of_two.open()
-        assert is_told(two.end())
+        assert is_warned(two.end())
         assert (history / PLAN).read_bytes() == noted
         of_one.open()
         there = {url for url, n in n_visits(history).items() if n > 2}
@@ -99,7 +99,7 @@ def test_if_one_of_two_is_killed_the_other_goes_on_and_the_next_continues_the_pl
     assert of_one.urls()[0] in left
     assert fetched == Counter(left - set(of_one.urls()))
     assert three["planned"] == three["visits"] == len(left)
-    assert not is_told(three)
+    assert not is_warned(three)
     assert any(text.startswith("continuing plan") for text in three["notes"])
     assert all(n >= 3 for n in n_visits(history).values())
     assert not (history / PLAN).exists()
@@ -115,9 +115,9 @@ def test_a_crawl_is_told_of_one_that_was_not_alone_either(tmp_path: Path) -> Non
         two = Crawl(history, "--plan", plan_file(tmp_path / "two.plan", of_two.urls()))
         two.hold(of_two)
         of_one.open()
-        assert not is_told(one.end())
-        assert is_told(Crawl(history, "--plan", str(tmp_path / "one.plan")).end())
+        assert not is_warned(one.end())
+        assert is_warned(Crawl(history, "--plan", str(tmp_path / "one.plan")).end())
         of_two.open()
-        assert is_told(two.end())
-        assert not is_told(Crawl(history, "--plan", str(tmp_path / "one.plan")).end())
+        assert is_warned(two.end())
+        assert not is_warned(Crawl(history, "--plan", str(tmp_path / "one.plan")).end())
     assert n_visits(history) == Counter(dict.fromkeys(of_one.urls(), 3) | dict.fromkeys(of_two.urls(), 1))

@@ -54,7 +54,7 @@ class Case:
     steps: tuple[str, ...]
     n_disk: int = 0  # how many of all steps to the disk are tried besides, in the slow ones
     adds: str = ""  # a history that visits are added to
-    tells_before: bool = False  # what it says depends on how much of the work was done before
+    shows_progress: bool = False  # what it says depends on how much of the work was done before
     is_slow: bool = False  # left to the slow tests
 
 
@@ -155,7 +155,7 @@ CASES = {
         "compact --history history",
         ("recrawl.history.commits:DurableTable._commit#2", "recrawl.history.commits:_add#2"),
         n_disk=12,
-        tells_before=True,
+        shows_progress=True,
     ),
     "repair": Case("repair --history damaged --json", ("recrawl.history.commits:DurableTable.adopt#1",), n_disk=5),
 }
@@ -216,7 +216,7 @@ def done_in(folder: Path, arguments: list[str]) -> Done:
 def contents(folder: Path) -> dict[str, Any]:
     """All that the files of a folder say; histories and models by what they tell, not by when that was noted."""
     histories = [marker.parent for marker in folder.glob("*/recrawl.json")]
-    found: dict[str, Any] = {path.name: told(path) for path in histories}
+    found: dict[str, Any] = {path.name: content_of(path) for path in histories}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not any(path.is_relative_to(history) for history in histories):
             found[str(path.relative_to(folder))] = content(path)
@@ -232,7 +232,7 @@ def content(path: Path) -> Any:
     return lasting(path.read_text()) if path.suffix == ".jsonl" else path.read_bytes()
 
 
-def told(folder: Path) -> dict[str, Any]:
+def content_of(folder: Path) -> dict[str, Any]:
     try:
         history = History.open(folder)
     except HistoryError:
@@ -376,7 +376,7 @@ def disturb(
         assert n_visits(folder / case.adds) >= max(safe, default=0)
     again = done_in(folder, arguments)
     was_done = now == whole != contents_of(made)
-    assert case.tells_before or was_done or lasting(again.stdout) == lasting(usual.stdout)
+    assert case.shows_progress or was_done or lasting(again.stdout) == lasting(usual.stdout)
     assert contents(folder) == whole
 
 
@@ -482,7 +482,7 @@ def test_a_crawl_keeps_what_was_fetched_and_the_next_one_continues(number: signa
         held.hold(gate)
         held.process.send_signal(number)
         gate.open()
-        summary = held.end()  # a crawl that is told to end has done its job: exit code 0
+        summary = held.end()  # a crawl that was asked to end has done its job: exit code 0
         assert summary["ended"] == "shutdown"
         assert repair(history) == []
         n_there = n_visits(history)

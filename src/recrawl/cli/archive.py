@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,7 +122,10 @@ def _kept(history: str) -> Path:
     folder = place(history)
     if isinstance(folder, Path):
         return folder / "archive"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        cache = Path(tempfile.gettempdir())
     return cache / "recrawl" / "archive" / f"{hash64(str(folder)) & (1 << 64) - 1:016x}"
 
 
