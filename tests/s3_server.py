@@ -15,13 +15,22 @@ BUCKET = "histories"
 _SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 
 
+#: One request after the other: with threads, two conditional puts of one name may both succeed.
+_SERVE = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+"""
+
+
 @contextmanager
 def s3_server() -> Iterator[dict[str, str]]:
     """A server with one bucket, in a process of its own; the environment that leads there."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    starting = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    starting = [sys.executable, "-c", _SERVE, str(port)]
     server = subprocess.Popen(starting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def has_bucket() -> bool:
