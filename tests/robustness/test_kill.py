@@ -15,6 +15,7 @@ import pytest
 
 from making import http, imported, jsonl, packed, record, story
 from patience import wait_for
+from processes import children, running
 from recrawl.history import History
 
 IMPORTER = [sys.executable, str(Path(__file__).with_name("importer.py")), "20"]
@@ -92,29 +93,9 @@ def test_worker_processes_leave_when_the_import_is_killed(tmp_path: Path) -> Non
         [*IMPORTER, str(file), "--history", mark, "--workers", "2", "--verbose"], stderr=subprocess.PIPE
     )
     try:
-        children = wait_for(lambda: processes_of(process.pid) if len(processes_of(process.pid)) >= 3 else [])
-        assert children
+        started = wait_for(lambda: children(process.pid) if len(children(process.pid)) >= 3 else [])
+        assert started
     finally:
         process.kill()
         process.communicate()
-    assert wait_for(lambda: not any(Path(f"/proc/{child}").exists() and running(child) for child in children))
-
-
-def processes_of(parent: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent:
-                found.append(int(folder.name))
-    return found
-
-
-def running(process: int) -> bool:
-    try:
-        return (Path(f"/proc/{process}") / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert wait_for(lambda: not any(map(running, started)))

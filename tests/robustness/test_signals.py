@@ -28,6 +28,7 @@ from crawl.crawling import visits
 from crawl.held import Crawl, gates, plan_file
 from making import story
 from patience import patience, wait_for
+from processes import members
 from recrawl.cli import app
 from recrawl.errors import HistoryError
 from recrawl.history import History, ingest
@@ -303,20 +304,6 @@ def stopped(processes: Processes, folder: Path, steps: list[str], arguments: lis
     assert not steps, f"{steps} was never reached: {said}"
     assert wait_for(lambda: not members(process)), "a process is left"
     return said
-
-
-def members(session: int) -> list[int]:
-    """The running processes of a session."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == session and fields[0] != "Z":
-                found.append(int(folder.name))
-    return found
 
 
 def check_said(done: Done, number: signal.Signals, usual: str) -> None:

@@ -49,7 +49,7 @@ def crawl(
     from recrawl.core.places import place
     from recrawl.core.times import parse_period
     from recrawl.crawl.view import CrawlView, crawl_summary
-    from recrawl.history.store import check_format
+    from recrawl.history.folder_check import check_format
 
     _check(options, first, fetch, follow)
     if first.seeds and cycles == 1 and follow.follow != NONE:

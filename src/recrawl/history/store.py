@@ -7,10 +7,8 @@ written again; should two writers race and both write one, readers and `compact`
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,20 +24,28 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.arrays import Flags, Ints
-from recrawl.core.places import Place, make_folder, write_bytes
-from recrawl.core.version import __version__
+from recrawl.core.places import Place, make_folder
 from recrawl.errors import HistoryError
 from recrawl.history.commits import Conflict, DurableTable
-from recrawl.history.delta import LOG, data_files, dataset, is_table, n_bytes_of, read_file
+from recrawl.history.delta import data_files, dataset, is_table, n_bytes_of, read_file
+from recrawl.history.folder_check import (
+    MARKER,
+    check_format,
+    check_logs,
+    check_place,
+    damaged,
+    first_line,
+    note_versions,
+    write_marker,
+)
 from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
-from recrawl.history.log_check import damage, newest_version
+from recrawl.history.log_check import damage
 from recrawl.history.object_commits import table_in
 from recrawl.history.opened import open_table
 from recrawl.history.row_groups import RowGroup, row_groups
-from recrawl.history.schema import FORMAT, KEY, LATER, TABLES, VISITS, Batch
+from recrawl.history.schema import KEY, LATER, TABLES, VISITS, Batch
 
 T = TypeVar("T")
-MARKER, VERSIONS = "recrawl.json", "versions.json"
 #: As they are read: the texts of a large history do not fit 32-bit offsets.
 _WIDE = {
     name: pa.schema([field.with_type(pa.large_string()) if field.type == pa.string() else field for field in schema])
@@ -78,9 +84,9 @@ class Store:
                 check_format(folder)
                 check_logs(folder)
             else:
-                _check_place(folder)
+                check_place(folder)
         except OSError as error:
-            raise HistoryError(f"cannot open the history {folder}: {_first_line(error)}") from error
+            raise HistoryError(f"cannot open the history {folder}: {first_line(error)}") from error
 
     @classmethod
     def create(cls, folder: Place) -> Store:
@@ -95,9 +101,9 @@ class Store:
             make_folder(self.folder)
             for name in TABLES:
                 self._durable(name).create()
-            _write_marker(self.folder)
+            write_marker(self.folder)
         except (OSError, DeltaError) as error:
-            raise HistoryError(f"cannot write the history {self.folder}: {_first_line(error)}") from error
+            raise HistoryError(f"cannot write the history {self.folder}: {first_line(error)}") from error
         check_format(self.folder)
         self._is_made = True
 
@@ -117,7 +123,7 @@ class Store:
             return appended
         except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
-                f"cannot write the history {self.folder}: {_first_line(error)}. All visits reported so far are safe; "
+                f"cannot write the history {self.folder}: {first_line(error)}. All visits reported so far are safe; "
                 "remove the cause and run the same command again: what is there already is not added twice."
             ) from error
 
@@ -154,8 +160,8 @@ class Store:
             with suppress(OSError):  # a store that does not answer
                 wrong = damage(self.folder / name, thorough=True)
             if isinstance(error, OSError) and not isinstance(self.folder, Path):
-                raise HistoryError(f"cannot read the table {self.folder / name}: {_first_line(error)}") from error
-            wrong = wrong or f"cannot read the table {self.folder / name}: {_first_line(error)}"
+                raise HistoryError(f"cannot read the table {self.folder / name}: {first_line(error)}") from error
+            wrong = wrong or f"cannot read the table {self.folder / name}: {first_line(error)}"
             raise HistoryError(damaged(self.folder, wrong)) from error
 
     def size_in_bytes(self) -> dict[str, int]:
@@ -178,7 +184,7 @@ class Store:
                 note_versions(self.folder)
         except (OSError, DeltaError) as error:
             raise HistoryError(
-                f"cannot compact the history {self.folder}: {_first_line(error)}; nothing was lost"
+                f"cannot compact the history {self.folder}: {first_line(error)}; nothing was lost"
             ) from error
 
     def _compact(self, name: str) -> None:
@@ -322,86 +328,3 @@ def durable_table(folder: Place, name: str) -> DurableTable:
     """The commits of one of the tables."""
     # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
     return table_in(folder / name, TABLES[name], plain=KEY.get(name))
-
-
-def note_versions(folder: Place, *, reset: bool = False) -> None:
-    """Note which version each table has: should its newest commit be lost one day, that is noticed. `reset`: forget higher ones."""
-    before = {} if reset else noted_versions(folder)
-    now = {name: max(newest_version(folder / name), before.get(name, -1)) for name in TABLES}
-    if now != before:
-        write_bytes(folder / VERSIONS, json.dumps(now).encode() + b"\n")
-
-
-def noted_versions(folder: Place) -> dict[str, int]:
-    """The versions that tables once had; nothing is known of histories of earlier versions."""
-    try:
-        noted = json.loads((folder / VERSIONS).read_bytes())
-        return {name: int(noted[name]) for name in TABLES if name in noted}
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
-def check_logs(folder: Place) -> None:
-    """Refuse a history of which a commit was lost: it would seem to be smaller than it is."""
-    noted = noted_versions(folder)
-    for name in sorted({*noted, *(path.name for path in folder.iterdir() if (path / LOG).is_dir())}):
-        if damage(folder / name, noted.get(name, -1)) is not None:
-            time.sleep(0.1)  # log entries go away while a compaction ends: look again
-            if (wrong := damage(folder / name, noted.get(name, -1))) is not None:
-                raise HistoryError(damaged(folder, wrong))
-
-
-def damaged(folder: Place, wrong: str) -> str:
-    """What to do about a commit that was lost."""
-    return (
-        f"{wrong}. Rows of the history would be missing: put lost or damaged files back from a copy of it, or go on with what is "
-        f"there: recrawl repair --history {shlex.quote(str(folder))}"
-    )
-
-
-def _check_place(folder: Place) -> None:
-    """Refuse a place where no history can be made."""
-    where = "--history DIR or RECRAWL_HISTORY"
-    if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
-        raise HistoryError(f"{folder} is a file; a history is a directory. Name another one with {where}.")
-    try:
-        if folder.is_dir() and any(_foreign(folder)):
-            raise HistoryError(f"{folder} holds other files and is not a history. Name another directory with {where}.")
-    except OSError as error:
-        raise HistoryError(f"cannot write the history {folder}: {_first_line(error)}") from error
-
-
-def _foreign(folder: Place) -> Iterator[Place]:
-    return (path for path in folder.iterdir() if path.name not in TABLES and not path.name.startswith("." + MARKER))
-
-
-def _write_marker(folder: Place) -> None:
-    marker = folder / MARKER
-    if not marker.exists():
-        about = {"format": FORMAT, "written_by": f"recrawl {__version__}"}
-        write_bytes(marker, json.dumps(about).encode() + b"\n")
-
-
-def check_format(folder: Place) -> None:
-    """Refuse a folder that is not a history, or one that a newer recrawl wrote."""
-    marker = folder / MARKER
-    if not marker.is_file():
-        raise HistoryError(
-            f"no history at {folder}. Make one with: recrawl import FILE --history {shlex.quote(str(folder))}"
-        )
-    try:
-        written = json.loads(marker.read_bytes())
-        newer = int(written["format"]) > FORMAT
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise HistoryError(
-            f"{marker} is damaged ({_first_line(error)}); restore it from a copy of the history"
-        ) from error
-    if newer:
-        raise HistoryError(
-            f"{folder} was written by {written.get('written_by', 'a newer recrawl')} (format {written['format']}); this is "
-            f"recrawl {__version__} (format {FORMAT}). Upgrade with: pip install -U recrawl"
-        )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

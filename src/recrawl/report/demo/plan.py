@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recrawl.core.times import moment
 from recrawl.history import History
-from recrawl.history.store import MARKER
+from recrawl.history.folder_check import MARKER
 from recrawl.plan.default import recommend
 from recrawl.plan.options import PlanOptions
 from recrawl.plan.planner import Planner

@@ -14,8 +14,8 @@ import numpy as np
 from recrawl.core.files import writing
 from recrawl.errors import RecrawlError
 from recrawl.history import History, summary
+from recrawl.history.folder_check import MARKER
 from recrawl.history.ingest import import_files
-from recrawl.history.store import MARKER
 from recrawl.models.predictor import Recipe, predict, train
 from recrawl.models.reasons import reasons
 from recrawl.models.saved import save
