@@ -27,6 +27,15 @@ HistoryOption = Annotated[
         help="History: a directory, or the URL of an object store (s3://BUCKET/PREFIX).",
     ),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        envvar="RECRAWL_ENGINE",
+        metavar="NAME",
+        help="Engine whose workers do the work: sail, spark, spark:MASTER, or sc://HOST:PORT. Default: this process.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 AsOfOption = Annotated[

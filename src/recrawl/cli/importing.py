@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.common import HISTORY, HistoryOption, JsonOption, console, note, print_json, progress
+from recrawl.cli.common import HISTORY, EngineOption, HistoryOption, JsonOption, console, note, print_json, progress
 from recrawl.cli.running import Ended, code_after
 from recrawl.core.visible import one_line
 from recrawl.core.words import count
 
 if TYPE_CHECKING:
-    from recrawl.history.ingest import ImportReport
+    from recrawl.engine.inputs import InputFile
+    from recrawl.history import Appended
+    from recrawl.history.ingest import ImportOptions, ImportReport
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +56,7 @@ def import_(
         int | None,
         typer.Option("--workers", min=1, help="Number of reading processes. Default: one per core for large inputs."),
     ] = None,
+    engine: EngineOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report each commit on stderr.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -60,33 +64,20 @@ def import_(
 
     The file type is detected from the content; .gz and .zst are decompressed on the fly. Importing the same file twice adds
     nothing. Records that cannot be used are counted by reason and skipped. Exits 1 if an input could not be read, or if no
-    record could be used.
+    record could be used. With --engine the workers of Sail or Spark read the files, and FILE may also be a folder, a pattern in
+    quotes, or the URL of an object, a folder or a pattern in an object store.
     """
-    from recrawl.history import Appended, History
-    from recrawl.history.ingest import ImportOptions, import_files
+    from recrawl.history.ingest import ImportOptions
 
     options = ImportOptions(format=format, keep_tracking=keep_tracking, max_body=max_body << 20, strict=strict)
-    total = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) if "-" not in files else None
-    safe = 0
-
-    def committed(receipt: Appended) -> None:
-        nonlocal safe
-        safe += receipt.added + receipt.duplicates
-        if verbose:
-            note(f"safe: {safe:,} visits ({receipt.added:,} added, {receipt.duplicates:,} known)")
-
+    tally = _Safe(verbose=verbose)
     try:
-        with progress("importing", total, in_bytes=True) as advance:
-            report = import_files(
-                History.open(history, missing_ok=True),
-                files,
-                options,
-                workers=workers,
-                on_read=advance,
-                on_commit=committed,
-            )
+        importer = _import_here if engine is None else partial(_import_with, engine)
+        report = importer(history, files, options, workers, tally)
     except (KeyboardInterrupt, Ended) as interrupt:
-        note(f"stopped: {count(safe, 'visit')} of this import are safe; run the same command again to continue")
+        note(
+            f"stopped: {count(tally.n_visits, 'visit')} of this import are safe; run the same command again to continue"
+        )
         raise typer.Exit(code_after(interrupt)) from None
     if json:
         print_json(report.as_dict())
@@ -99,6 +90,66 @@ def import_(
     if report.read and report.read == sum(report.skipped.values()):
         note(f"error: none of the {count(report.read, 'record')} could be used")
         raise typer.Exit(1)
+
+
+class _Safe:
+    """How many visits are safe so far."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self.verbose = verbose
+        self.n_visits = 0
+
+    def committed(self, receipt: Appended) -> None:
+        """Add what one commit made safe."""
+        self.n_visits += receipt.added + receipt.duplicates
+        if self.verbose:
+            note(f"safe: {self.n_visits:,} visits ({receipt.added:,} added, {receipt.duplicates:,} known)")
+
+    def group_read(self, files: list[InputFile], report: ImportReport) -> None:
+        """Add what a worker has made safe."""
+        self.n_visits += report.added + report.duplicates
+        if self.verbose:
+            for file in files:
+                read = report.inputs.get(file.name)
+                note(f"read: {file.name} ({count(read.n_read if read else 0, 'record')})")
+            note(f"safe: {self.n_visits:,} visits ({report.added:,} added, {report.duplicates:,} known)")
+
+
+def _import_here(
+    history: str, files: list[str], options: ImportOptions, workers: int | None, safe: _Safe
+) -> ImportReport:
+    from recrawl.history import History
+    from recrawl.history.ingest import import_files
+
+    total = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) if "-" not in files else None
+    opened = History.open(history, missing_ok=True)
+    with progress("importing", total, in_bytes=True) as advance:
+        return import_files(opened, files, options, workers=workers, on_read=advance, on_commit=safe.committed)
+
+
+def _import_with(
+    engine: str, history: str, files: list[str], options: ImportOptions, workers: int | None, safe: _Safe
+) -> ImportReport:
+    from recrawl.engine import open_engine
+    from recrawl.engine.bulk_import import import_with
+    from recrawl.history import History
+
+    opened = History.open(history, missing_ok=True)
+    with open_engine(engine) as running, progress("importing", in_bytes=True) as advance:
+
+        def group_read(part: list[InputFile], report: ImportReport) -> None:
+            advance(sum(file.n_bytes for file in part))
+            safe.group_read(part, report)
+
+        return import_with(
+            running,
+            opened,
+            files,
+            options,
+            n_parallel=workers,
+            on_start=lambda n_files, n_bytes: advance(0, n_bytes),
+            on_group=group_read,
+        )
 
 
 def _print(report: ImportReport) -> None:

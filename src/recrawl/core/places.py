@@ -86,6 +86,12 @@ class ObjectPath:
         with _errors_named(self):
             return bytes(_store(self.root).get(self.path).bytes())
 
+    def chunks(self) -> Iterator[bytes]:
+        """The content of an object, a few mebibytes at a time."""
+        with _errors_named(self):
+            for chunk in _store(self.root).get(self.path).stream(min_chunk_size=4 << 20):
+                yield bytes(chunk)
+
     def write_bytes(self, data: bytes | memoryview) -> None:
         """Put an object, whole or not at all."""
         with _errors_named(self):
@@ -123,6 +129,13 @@ class ObjectPath:
         listed = self._listed()
         for path in [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]:
             yield self / path.rpartition("/")[2]
+
+    def below(self) -> list[tuple[ObjectPath, int]]:
+        """All objects below it, at any depth, and the bytes of each; in the order of their names."""
+        with _errors_named(self):
+            pages = list(_store(self.root).list(self.path or None))
+        found = [(ObjectPath(self.root, each["path"]), int(each["size"])) for page in pages for each in page]
+        return sorted((each for each in found if each[0].path.strip("/") != self.path), key=lambda each: each[0].path)
 
     def _listed(self) -> Any:
         with _errors_named(self):
@@ -162,6 +175,21 @@ def place(where: str | Path | ObjectPath) -> Place:
     found = ObjectPath(str(where).rstrip("/"))
     _roots.add(found.root)
     return found
+
+
+def object_at(url: str) -> ObjectPath | None:
+    """The object, or folder, that a URL names in any bucket; None: the text is no URL of an object store.
+
+    >>> object_at("s3://bucket/crawls/monday.warc.gz"), object_at("monday.warc.gz")
+    (ObjectPath(root='s3://bucket', path='crawls/monday.warc.gz'), None)
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in SCHEMES:
+        return None
+    bucket, _, path = rest.partition("/")
+    if not bucket:
+        raise RecrawlError(f"{url} names no bucket; an object is at {scheme}://BUCKET/NAME")
+    return ObjectPath(f"{scheme}://{bucket}", path.strip("/"))
 
 
 def entries(folder: Place) -> list[FileEntry]:

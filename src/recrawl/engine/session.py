@@ -34,6 +34,11 @@ class Engine:
     work: Place | str | None = None  # a folder that all workers see, for large tasks and results
     is_alive: Callable[[], bool] = lambda: True  # whether its server, if it is one of ours, still runs
 
+    @property
+    def is_here(self) -> bool:
+        """Whether its workers are on this machine, with the same files and the same working directory."""
+        return self.name.kind == "sail" or (self.name.kind == "spark" and self.name.where.startswith("local"))
+
     def map(self, function: Function, tasks: Sequence[bytes], n_parallel: int | None = None) -> Iterator[bytes]:
         """What a function makes of each task, in their order; workers import it by its name and call it once per task.
 

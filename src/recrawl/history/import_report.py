@@ -90,6 +90,10 @@ class ImportReport:
     def merge(self, part: ImportReport) -> None:
         """Add what was counted while a part of the input was read."""
         self.read += part.read
+        self.added += part.added
+        self.duplicates += part.duplicates
+        self.replaced += part.replaced
+        self._pages += part._pages
         self.traps += part.traps
         self.skipped.update(part.skipped)
         self.unknown_fields.update(part.unknown_fields)

@@ -51,6 +51,7 @@ def import_files(
     options: ImportOptions | None = None,
     *,
     workers: int | None = None,
+    commit_seconds: float = COMMIT_SECONDS,
     on_read: Callable[[int], None] = lambda n_bytes: None,
     on_commit: Callable[[Appended], None] = lambda receipt: None,
 ) -> ImportReport:
@@ -58,6 +59,7 @@ def import_files(
 
     An input that cannot be read is named in the report and does not keep the others from being read. `on_commit` is called after
     visits are safely on disk. `workers`: processes that read; None: as many as there are cores, if the input is large enough.
+    `commit_seconds`: how long visits that were read may wait for a commit; many importers at once should make few.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -70,7 +72,7 @@ def import_files(
     options = options or ImportOptions()
     names = list(dict.fromkeys(os.fspath(path) for path in paths))  # a file named twice holds nothing new
     report = ImportReport()
-    pending = _Pending(history, report, on_commit)
+    pending = _Pending(history, report, on_commit, commit_seconds)
     n_workers = workers or _worth(names)
     with ExitStack() as spools:
         spools.callback(gc.set_threshold, *gc.get_threshold())
@@ -96,8 +98,10 @@ def _strict_message(report: ImportReport) -> str:
 class _Pending:
     """Batches that wait until there are enough of them for a commit."""
 
-    def __init__(self, history: History, report: ImportReport, on_commit: Callable[[Appended], None]) -> None:
-        self.history, self.report, self.on_commit = history, report, on_commit
+    def __init__(
+        self, history: History, report: ImportReport, on_commit: Callable[[Appended], None], seconds: float
+    ) -> None:
+        self.history, self.report, self.on_commit, self.seconds = history, report, on_commit, seconds
         self.batches: list[Batch] = []
         self.n_visits = self.n_links = 0
         self.since = time.monotonic()
@@ -107,7 +111,7 @@ class _Pending:
         self.n_visits += batch["visits"].num_rows
         self.n_links += sum(len(links.flatten()) for links in batch["link_sets"]["links"].chunks)
         waited = time.monotonic() - self.since
-        if self.n_visits >= COMMIT_VISITS or self.n_links >= COMMIT_LINKS or waited >= COMMIT_SECONDS:
+        if self.n_visits >= COMMIT_VISITS or self.n_links >= COMMIT_LINKS or waited >= self.seconds:
             self.commit()
 
     def commit(self) -> None:

@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 import zstandard
 
+from recrawl.core.places import ObjectPath, object_at
 from recrawl.errors import BadSource
 
 HEAD = 256 << 10  #: bytes from which the format of an input is detected; more than the largest block of zstd
@@ -27,17 +28,40 @@ _UNPACKED_AT_ONCE = 1 << 20
 
 
 def open_input(path: str) -> BinaryIO:
-    """A file, a named pipe, or standard input for ``-``."""
+    """A file, a named pipe, an object of a store by its URL, or standard input for ``-``."""
     if path == "-":
         if sys.stdin is None:
             raise BadSource("standard input is closed")
         return cast(BinaryIO, sys.stdin.buffer)
+    if (stored := object_at(path)) is not None:
+        return cast(BinaryIO, io.BufferedReader(_Downloaded(stored), HEAD))
     if os.path.isdir(path):
         raise BadSource(f"{path} is a folder; name the files in it, e.g. {path.rstrip('/')}/*.warc.gz")
     try:
         return open(path, "rb")
     except (OSError, ValueError) as error:
         raise BadSource(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+class _Downloaded(io.RawIOBase):
+    """An object of a store, as it comes."""
+
+    def __init__(self, stored: ObjectPath) -> None:
+        self._chunks, self._left = stored.chunks(), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._left = memoryview(chunk)
+        n = min(len(buffer), len(self._left))
+        buffer[:n] = self._left[:n]
+        self._left = self._left[n:]
+        return n
 
 
 def first_bytes(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
