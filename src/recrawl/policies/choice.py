@@ -69,6 +69,9 @@ class Choice:
     #: Numbers that the score was multiplied with, such as urgency: one entry per page picked.
     factors: Mapping[str, Floats] = field(default_factory=dict)
     is_trial: Flags | None = None  # picked only to learn how the page changes; None: none was
+    #: By what the pages took turns, for every page there is: ascending by the first of these, ties by the next, and then in the
+    #: order of the pages. It holds for pages picked and for those that were beyond a cap when it was their turn.
+    turn: tuple[NDArray[Any], ...] | None = None
     #: What the policy must remember of this choice: it comes back as `Visits.memo` with the visits made for it.
     memo: Mapping[str, float] = field(default_factory=dict)
 

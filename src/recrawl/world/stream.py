@@ -103,7 +103,8 @@ class Stream:
     def _extend(self, segment: Segment, n: int) -> None:
         if n > len(self.pages) and segment.sites is not None:
             sites, groups = segment.sites, tuple(group[:n] for group in segment.groups)
-            self.pages.extend(sites.site[:n], sites.host[:n], groups, sites.depth[:n])
+            ids = self.page if n == len(self.page) else self.page[:n]
+            self.pages.extend(sites.site[:n], sites.host[:n], groups, sites.depth[:n], ids)
             self.last_new = grown(self.last_new, n, NEVER)
 
     def _visits(self, segment: Segment, part: Part, known: Flags) -> Visits:
