@@ -30,7 +30,7 @@ def test_the_probability_of_change_is_that_of_a_slow_version() -> None:
     learnt.observe(made_visits(days(7), [0, 1, 2], changed=[1, 0, 1]))
     intervals = {0: [(1, 1), (2, 0), (4, 1)], 1: [(1, 0), (6, 0)], 2: [(7, 1)], 3: []}
     waited = {0: 3, 1: 3, 2: 3, 3: 10}
-    shares = learnt.shares
+    shares = learnt.shares()
     assert shares.sum() == pytest.approx(1.0)
     for i, seen in intervals.items():
         alike = [(2 ** (round(32 * math.log2(d)) / 32), c) for d, c in seen]  # lengths that are taken as one

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.arrays import Flags, Floats, Ints, Ints32
 
 if TYPE_CHECKING:
     from recrawl.core.exact_sums import ExactSums  # compiled, which takes a second to import
@@ -57,7 +57,7 @@ class Whole:
 
     def count(self, name: str, number: Callable[[], int]) -> int:
         """The sum of a number of each part."""
-        return self.together(name, lambda: int(number()), counted)
+        return int(self.together(name, lambda: int(number()), counted))
 
     def counts(self, name: str, numbers: Callable[[], Ints]) -> Ints:
         """The sums of some numbers of each part."""
@@ -75,7 +75,7 @@ class Whole:
         """Which of these pages, in their order, are among the `n` of greatest value in all parts: their places, the best first."""
         return np.argsort(-value, kind="stable")[:n]
 
-    def first_claims(self, link: Ints, worth: Floats, page: Ints) -> Flags:
+    def first_claims(self, link: Ints32, worth: Floats, page: Ints) -> Flags:
         """Which links, each shown by a page that is visited for its worth, no page of another part shows that comes first."""
         return np.ones(len(link), np.bool_)
 

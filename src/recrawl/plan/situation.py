@@ -61,7 +61,7 @@ class Situation:
         """The probability that the copy kept of each page is out of date; NaN where it is not known."""
         if self.changes is None:
             return np.full(len(self.pages) if of is None else len(of), np.nan)
-        changed = self.changes.expect(now, of)
+        changed = self.changes.expect(now, of, self.pages)
         if self.hints is None:
             return changed
         hinted = self.hints.probability if of is None else self.hints.probability[of]

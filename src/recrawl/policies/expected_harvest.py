@@ -182,7 +182,7 @@ class ExpectedHarvest(Policy):
     def _unexplored(
         self, pages: Pages, predicted: HarvestPrediction, budget: Budget, may: Flags
     ) -> tuple[Ints, Floats]:
-        """Pages not yet visited twice, as many as the budget has room for, and what they are ranked by: that answer and are large."""
+        """Pages not yet visited twice, as many as there is room for, and what they are ranked by: those that answer and are large."""
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
         value = predicted.answers[new] * np.nan_to_num(self.model_.size[new])

@@ -134,6 +134,11 @@ class Pages:
         return self.part_of or ONE_PIECE
 
     @property
+    def keys(self) -> Ints:
+        """A number for every page that is the same in whatever part of a collection it is."""
+        return np.arange(len(self)) if self.ids is None else self.ids
+
+    @property
     def n_of_whole(self) -> int:
         """How many pages the collection has."""
         return len(self) + self.n_others
@@ -215,8 +220,12 @@ class Visits:
     memo: Mapping[str, float] | None = None
     whole: Whole = ONE_PIECE  # the batch that these visits are, or belong to
     n_others: int = 0  # visits that belong to it as well
+    began_at: int | None = None  # microseconds: the first visit of the batch; None: the first one of these
     #: New links that pages of other parts show in this batch as well. None: there is no such link in any part.
-    contested: Ints | None = None
+    contested: Ints32 | None = None
+    elsewhere: tuple[Ints32, Ints] | None = (
+        None  # links that pages of other parts showed since the last batch; when, first
+    )
 
     def __len__(self) -> int:
         return len(self.page)

@@ -10,7 +10,13 @@ N = 4_000
 
 def learn(calibration, raw, brought, is_unseen, answers, shape, dispersion) -> None:
     """Every visit is in the sample."""
-    rows = {"raw": raw, "brought": brought.astype(float), "unseen": is_unseen.astype(float), "answers": answers, "shape": shape}
+    rows = {
+        "raw": raw,
+        "brought": brought.astype(float),
+        "unseen": is_unseen.astype(float),
+        "answers": answers,
+        "shape": shape,
+    }
     found, due = (np.array([values[~is_unseen].sum(), values[is_unseen].sum()]) for values in (brought, raw))
     calibration.learn(rows, found, due, dispersion)
 

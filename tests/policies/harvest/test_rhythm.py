@@ -73,7 +73,9 @@ def test_an_hour_of_the_week_is_as_busy_as_that_hour_and_that_day_until_it_shows
 
 def test_links_of_a_long_time_say_nothing_about_the_hour() -> None:
     rhythm = Rhythm()
-    rhythm.learn(rhythm.by_hour(np.array([0.0, 20.0, 25.0]), np.full(3, 20.0), np.array([9.0, 9.0, 9.0]), np.ones(3)).values())
+    rhythm.learn(
+        rhythm.by_hour(np.array([0.0, 20.0, 25.0]), np.full(3, 20.0), np.array([9.0, 9.0, 9.0]), np.ones(3)).values()
+    )
     assert rhythm.arrivals.sum() == 0
 
 

@@ -80,10 +80,7 @@ def test_what_arrived_and_which_pages_share_it_agree_with_dictionaries() -> None
         assert {divmod(int(key), STRIDE) for key in keys} == weighed.keys()
         assert np.allclose(sums, [weighed[divmod(int(key), STRIDE)] for key in keys])
         unshared = [
-            sum(
-                all(q == p or SITE[q] != SITE[p] for q in slow.showers[x])
-                for x in slow_arrivals.get(int(p), set())
-            )
+            sum(all(q == p or SITE[q] != SITE[p] for q in slow.showers[x]) for x in slow_arrivals.get(int(p), set()))
             for p in page
         ]
         n_unshared = sightings.unshared(page, arrivals.links, arrivals.start[:-1], arrivals.sizes, SITE)

@@ -29,7 +29,9 @@ class Contribution:
     due: ExactSums = field(default_factory=lambda: ExactSums(2))  # as predicted
     squares: ExactSums = field(default_factory=ExactSums)  # of the counts' deviations
     n_squares: int = 0
-    arrivals: ExactSums = field(default_factory=lambda: ExactSums(2 * HOURS))  # by hour of the week, and as many as were due
+    arrivals: ExactSums = field(
+        default_factory=lambda: ExactSums(2 * HOURS)
+    )  # by hour of the week, and as many as were due
     returns: ExactSums = field(default_factory=lambda: ExactSums(2 * N_RETURNS))  # hours away, and pages that came back
     answers: Ints = field(default_factory=lambda: np.zeros(4, np.int64))  # see `Answering.settle`
     n_pairs: int = 0  # of siblings, by now

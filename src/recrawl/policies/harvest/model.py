@@ -45,7 +45,7 @@ class StockModel:
 
     def __init__(self, pages: Pages, parts: Parts) -> None:
         n = len(pages)
-        self.parts, self.site, self.ids = parts, pages.site, ids_of(pages)
+        self.parts, self.site, self.ids = parts, pages.site, pages.keys
         self.n_of_whole = pages.n_of_whole
         self.groups = (pages.site, *(pages.url_groups if parts.folders else ()))
         self.rhythm, self.streams, self.prior = Rhythm(), Streams(n), Prior(n)
@@ -72,7 +72,7 @@ class StockModel:
     def extend(self, pages: Pages) -> None:
         """More pages are known."""
         n = len(pages)
-        self.site, self.ids, self.n_of_whole = pages.site, ids_of(pages), pages.n_of_whole
+        self.site, self.ids, self.n_of_whole = pages.site, pages.keys, pages.n_of_whole
         self.groups = (pages.site, *(pages.url_groups if self.parts.folders else ()))
         for part in (self.streams, self.prior, self.cohorts, self.unshared):
             part.extend_to(n)
@@ -189,7 +189,11 @@ class StockModel:
         self._times, self.began = [*self._times[-RECENT:], ended], min(self.began, ended)
         self._n_visits = [*self._n_visits[-RECENT:], n]
         if self.n_cycles == 0:
+            self.sightings.begin(visits)
             self.sightings.all_known(visits.shown, hours)
+        if visits.elsewhere is not None:
+            links, at = visits.elsewhere
+            self.sightings.shown_elsewhere(links, at / US_PER_HOUR)
         learning.learn(self, visits, hours, adds)
         adds.returns, adds.answers = self.answering.observe(visits, hours, brought)
         adds.n_pairs = self.siblings.size
@@ -282,8 +286,3 @@ class _Fitted:
             "dispersion": self.dispersion,
             "cycle_hours": self.cycle_hours,
         }
-
-
-def ids_of(pages: Pages) -> Ints:
-    """An id for every page, the same in whatever part of a collection it is."""
-    return np.arange(len(pages)) if pages.ids is None else pages.ids

@@ -158,7 +158,7 @@ class _Sample:
     def best_weight(
         self, name: str, factor: _GroupFactor | _RelatedFactor, mean: Floats, fitted: Ints, dispersion: float
     ) -> float:
-        """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one explains more."""
+        """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one is better."""
         weights = WEIGHTS[::-1]
         means = [mean[fitted] * factor(weight * dispersion, fitted) for weight in weights]
         return self.best(name, weights, means) * dispersion

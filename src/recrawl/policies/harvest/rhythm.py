@@ -37,7 +37,7 @@ class Rhythm:
         return np.asarray(week * self._until[-1] + self._until[whole] + (hour - whole) * self.speed[whole])
 
     def by_hour(self, since: Floats, now: Floats, n_links: Floats, rate: Floats) -> ExactSums:
-        """Visits by the hours of the week: links that arrived on a page between two visits, then those due at its rate (per hour)."""
+        """By the hours of the week: links that arrived on pages between two visits, then those due at their rates (per hour)."""
         short, sums = (now - since <= MAX_GAP) & (since < now), ExactSums(2 * HOURS)
         if short.any():
             visits = since[short], now[short], n_links[short], rate[short]

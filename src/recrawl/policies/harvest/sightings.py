@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.core.hashtable import EMPTY, STRIDE, insert, new_keys, slot
+from recrawl.core.times import US_PER_HOUR
+from recrawl.world.pages import Visits
 
 _UNSEEN = np.iinfo(np.int32).max
 MOST_SITES = 4096  #: sites on which a link arrived that are looked at: those that gained pages last
@@ -41,6 +43,12 @@ class Sightings:
         self._page = np.zeros(1024, np.int32)
         self._n = 0
 
+    def begin(self, visits: Visits) -> None:
+        """The crawl begins with these visits."""
+        began_at = visits.began_at
+        if began_at is not None or len(visits):
+            self.began = float((int(visits.at.min()) if began_at is None else began_at) / US_PER_HOUR)
+
     def all_known(self, links: LinkLists, hours: Floats) -> None:
         """Nothing of this is new: it is where the crawl begins."""
         self._reserve_links(links)
@@ -66,9 +74,7 @@ class Sightings:
     def _chains(self) -> tuple[Ints32, Ints32, Ints32, Ints32]:
         return self._newest, self._before, self._elsewhere, self._page
 
-    def shared(
-        self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints, most: int
-    ) -> tuple[Ints, Floats]:
+    def shared(self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints, most: int) -> tuple[Ints, Floats]:
         """How many of the links that arrived on a page another page of its site shows as well, each by the weight of its visit.
 
         One entry for each pair that shares any: its key (page · STRIDE + other page), ascending, and the sum. Visits without
