@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +22,7 @@ from recrawl.core.times import NEVER, microseconds, parse_moment
 from recrawl.errors import HistoryError
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.beside import Beside
+from recrawl.history.bucket_view import BucketStore
 from recrawl.history.description import describe
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import best_rows, distinct
@@ -32,7 +33,6 @@ from recrawl.history.row_groups import RowGroup
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import Timeline, TooSlim, build, ordered
-from recrawl.history.url_lookup import look_up
 from recrawl.history.visit_table import VisitTable
 from recrawl.history.watching import WATCHING
 from recrawl.web.urls import canonical, page_id
@@ -114,6 +114,18 @@ class History:
         if at.tzinfo is None:
             raise ValueError(f"as_of needs an aware time, e.g. {at.isoformat()}+00:00")
         return History(self.store, min(at, self.until) if self.until else at)
+
+    def layout(self) -> int | None:
+        """The number of buckets that it is laid out in; None: it is not."""
+        return self.store.layout()
+
+    def bucket(self, number: int, n: int) -> History:
+        """The same history restricted to the pages of one bucket of `n` (see `recrawl.history.buckets.bucket_of`); only to be read.
+
+        Quick if the history is laid out in `n` buckets, and right in any case. All buckets together are the history. What is kept
+        beside the visits (plans, hints, settings) is that of the whole history.
+        """
+        return History(BucketStore(self.store, number, n), self.until)
 
     @classmethod
     def of(cls, history: History | str | Path) -> History:
@@ -260,7 +272,7 @@ class History:
 
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
-        return self.store.scan("urls", partial(look_up, np.asarray(ids, np.int64)))
+        return self.store.look_up(np.asarray(ids, np.int64))
 
     def page_urls(self, ids: Ints) -> pa.Array:
         """The URLs of visited pages: each has one, since a visit is written after its URL, or the table is damaged."""

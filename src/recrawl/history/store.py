@@ -26,6 +26,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.places import Place, make_folder
 from recrawl.errors import HistoryError
+from recrawl.history.buckets import layout_of
 from recrawl.history.commits import Conflict, DurableTable
 from recrawl.history.delta import data_files, dataset, is_table, n_bytes_of, read_file
 from recrawl.history.folder_check import (
@@ -44,6 +45,7 @@ from recrawl.history.object_commits import table_in
 from recrawl.history.opened import open_table
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import KEY, LATER, TABLES, VISITS, Batch
+from recrawl.history.url_lookup import look_up
 
 T = TypeVar("T")
 #: As they are read: the texts of a large history do not fit 32-bit offsets.
@@ -72,6 +74,8 @@ class FilesReplaced(Exception):
 
 class Store:
     """The tables of one history directory."""
+
+    part = ""  #: which part of the history this is, in words; empty: all of it
 
     def __init__(self, folder: Place, *, missing_ok: bool = False) -> None:
         self.folder = folder
@@ -129,7 +133,7 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they are on disk."""
-        return self._read(name, lambda files: dataset(files, _WIDE[name]).to_table(columns=columns, filter=where))
+        return self._read(name, lambda files: self._dataset(name, files).to_table(columns=columns, filter=where))
 
     def read_at_once(
         self, name: str, work: Callable[[ds.Dataset], T], only: frozenset[str] | None = None
@@ -144,13 +148,23 @@ class Store:
                 files = [file for file in files if os.path.basename(file) in only]
                 if len(files) < len(only):
                     raise FilesReplaced(name)
-            return work(dataset(files, _WIDE[name])), tuple(sorted(map(os.path.basename, files)))
+            return work(self._dataset(name, files)), tuple(sorted(map(os.path.basename, files)))
 
         return self._read(name, read)
 
     def scan(self, name: str, work: Callable[[list[RowGroup]], T]) -> T:
         """The result of the work on the row groups of a table; it starts again if a compaction replaces them meanwhile."""
-        return self._read(name, lambda files: work(row_groups(files)))
+        return self._read(name, lambda files: work(self._row_groups(name, files)))
+
+    def look_up(self, ids: Ints) -> pa.Array:
+        """The URLs of pages and links; null where an id is not known."""
+        return self.scan("urls", partial(look_up, ids))
+
+    def _dataset(self, name: str, files: list[str]) -> ds.Dataset:
+        return dataset(files, _WIDE[name])
+
+    def _row_groups(self, name: str, files: list[str]) -> list[RowGroup]:
+        return row_groups(files)
 
     def _read(self, name: str, work: Callable[[list[str]], T]) -> T:
         try:
@@ -163,6 +177,10 @@ class Store:
                 raise HistoryError(f"cannot read the table {self.folder / name}: {first_line(error)}") from error
             wrong = wrong or f"cannot read the table {self.folder / name}: {first_line(error)}"
             raise HistoryError(damaged(self.folder, wrong)) from error
+
+    def layout(self) -> int | None:
+        """The number of buckets that the visits are laid out in; None: they are not."""
+        return layout_of(self.files("visits"))
 
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
