@@ -91,6 +91,10 @@ class ReplayError(RecrawlError):
     """A replay ended before its time."""
 
 
+class EngineError(RecrawlError):
+    """An engine cannot be started or reached, or cannot do what was asked."""
+
+
 class UnsafeUrl(RecrawlError):
     """A URL that a crawler must not fetch. `reason` is a short stable name that reports count by."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.times import US_PER_HOUR, microseconds
+from recrawl.core.whole import Whole
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
@@ -55,6 +56,7 @@ class ExpectedHarvest(Policy):
     """
 
     name: ClassVar[str] = "expected-harvest"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"parts": Parts}
     not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
@@ -98,6 +100,16 @@ class ExpectedHarvest(Policy):
         """Learn from a batch of visits."""
         self._cached = None
         self.model_.observe(visits)
+
+    def learn_part(self, visits: Visits) -> None:
+        """Learn from some of the visits of a batch."""
+        self._cached = None
+        self.model_.learn(visits)
+
+    def settle(self, whole: Whole) -> None:
+        """Learn what all pages share."""
+        self._cached = None
+        self.model_.settle(whole)
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest score first, each given those before it."""
@@ -182,7 +194,7 @@ class ExpectedHarvest(Policy):
     def _unexplored(
         self, pages: Pages, predicted: HarvestPrediction, budget: Budget, may: Flags
     ) -> tuple[Ints, Floats]:
-        """Pages not yet visited twice, as many as there is room for, and what they are ranked by: those that answer and are large."""
+        """Pages not yet visited twice, as many as there is room for, and their ranks: those that answer and are large first."""
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
         value = predicted.answers[new] * np.nan_to_num(self.model_.size[new])

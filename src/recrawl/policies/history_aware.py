@@ -47,6 +47,7 @@ class HistoryAware(Policy):
 
     name: ClassVar[str] = "history-aware"
     paper: ClassVar[str | None] = "HACS"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     needs = frozenset({Need.UPDATES})
 

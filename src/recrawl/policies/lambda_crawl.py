@@ -93,6 +93,7 @@ class LambdaCrawl(Policy):
 
     name: ClassVar[str] = "lambda-crawl"
     paper: ClassVar[str | None] = "LambdaCrawl"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     needs = frozenset({Need.SIGNALS})
 

@@ -38,7 +38,7 @@ class Schedule:
         return len(self.batch)
 
     def part_of(self, at: Ints, known_in: Ints, url: list[str] | None = None) -> Ints:
-        """The part of each visit. `url`: of the pages of visits that are made at the very moment when a part begins, see `at_cuts`."""
+        """The part of each visit. `url`: of the pages of visits made at the very moment when a part begins, see `at_cuts`."""
         part = np.searchsorted(self.began_at, at, side="right") - 1
         for number, place in enumerate(self.at_cuts(at).tolist()):
             i = int(part[place])
