@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -49,17 +50,29 @@ class PartOfWhole(Whole):
 
     def __init__(self, order: PageOrder) -> None:
         self.order = order
-        self.scope = ""
+        self.scope, self.prefix = "", ""
         self.answers: dict[str, Any] = {}
         self.link_ids: Callable[[Ints32], Ints] = lambda links: links.astype(np.int64)
 
     def together(self, name: str, contribute: Callable[[], P], join: Callable[[Sequence[P]], R]) -> R:
         """The answer, if it is known; else this part's contribution is handed in."""
+        name = self.prefix + name
         key = f"{self.scope}: {name}"
         if key not in self.answers:
             raise Asked(self.scope, name, f"{join.__module__}:{join.__qualname__}", contribute())
         answer: R = self.answers[key]
         return answer
+
+    def forget(self, scope: str) -> None:
+        """Drop the answers to what was asked in scopes that begin so: nobody will ask again."""
+        for key in [key for key in self.answers if key.startswith(scope)]:
+            del self.answers[key]
+
+    def named(self, prefix: str) -> PartOfWhole:
+        """The same, asked by names that begin so."""
+        other = copy(self)
+        other.prefix = self.prefix + prefix
+        return other
 
     def best(self, name: str, n: int, value: Floats, page: Ints) -> Ints:
         """Those of these pages that are among the `n` of greatest value in all parts."""

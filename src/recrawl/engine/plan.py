@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from recrawl.core.arrays import Ints
-from recrawl.core.times import NEVER, microseconds
+from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
 from recrawl.engine.parcels import packed, unpacked
-from recrawl.engine.tasks import Parcel, Step, work
+from recrawl.engine.tasks import Answer, Bucket, Step, work
 from recrawl.errors import EngineError, NotEnoughData
+from recrawl.insight.world_related import related_at
 from recrawl.plan.assembly import ChosenPages, ExpectedGains, assembled, left_out
 from recrawl.plan.plan import Plan
 from recrawl.plan.planner import Planner
+from recrawl.plan.survey import MAX_RELATED, N_RELATED
 from recrawl.policies.base import Policy
 from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
 from recrawl.world.notions import notion_or_any
@@ -46,7 +48,11 @@ class EnginePlanner:
     map: Mapper
     n_buckets: int
     job: str
-    steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        #: Of each bucket, and how many of them the worker that holds it knows.
+        self.events: list[list[Step | Answer]] = [[] for _ in range(self.n_buckets)]
+        self.n_sent = [0] * self.n_buckets
 
     def plan(self) -> Plan:
         """The pages to fetch next."""
@@ -64,9 +70,9 @@ class EnginePlanner:
         planner.on_step(f"learning from {count(pace.n_visits, 'visit')}")
         schedule = self._schedule(self._step("repeats", rule, ends, int(moments[0])))
         schedule, links = self._links(schedule, self._step("shown", schedule))
+        self.schedule = schedule
         self._step("begin", schedule, per_bucket=links)
-        for part in range(len(schedule)):
-            self._step("learn", part)
+        self._step("learn")
         planner.on_note(f"learnt from {count(int(schedule.n_visits.sum()), 'visit')}, {rule.why}")
         return self._choose()
 
@@ -80,6 +86,8 @@ class EnginePlanner:
         if any(each["n_unimportant"] for each in seen):
             raise EngineError("some pages have importance 0, which plans on an engine cannot put last yet")
         n_pages = sum(each["n_pages"] for each in seen)
+        if Need.RELATED in policy.needs and n_pages <= MAX_RELATED:
+            self._relate()
         n_unwatched = sum(each["n"] for each in self._step("unwatched", planner.unwatched))
         request = planner.request_for(n_pages - n_unwatched)
         planner.on_step("choosing pages")
@@ -100,41 +108,67 @@ class EnginePlanner:
             memo=shares[0]["memo"],
         )
 
+    def _relate(self) -> None:
+        """Find pages with similar text, as on one machine: there are few enough for it."""
+        keys = self._step("page_keys")
+        page = np.concatenate([each["page"] for each in keys])
+        url = [text for each in keys for text in each["url"].to_pylist()]
+        order = np.lexsort((rank_of(url), np.concatenate([each["known_in"] for each in keys])))
+        until = moment(int(self.schedule.ended_at[-1]))
+        related = related_at(self.planner.history, page[order], N_RELATED, until)
+        if related is None:
+            return
+        place = np.empty(len(page), np.int64)
+        place[order] = np.arange(len(page))
+        of_bucket = np.split(place, np.cumsum([len(each["page"]) for each in keys])[:-1])
+        parts = [
+            replace(related, neighbour=related.neighbour[mine], weight=related.weight[mine], place=mine)
+            for mine in of_bucket
+        ]
+        self._step("relate", per_bucket=parts)
+
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def _step(self, name: str, *arguments: Any, per_bucket: Sequence[Any] | None = None) -> list[Any]:
         """Lead all buckets through a step, answering what they ask of the whole."""
-        step = Step(name=name, arguments=list(arguments))
-        self.steps.append(step)
-        results: list[Any] = [None] * self.n_buckets
+        own = [None] * self.n_buckets if per_bucket is None else per_bucket
+        for events, mine in zip(self.events, own, strict=True):
+            events.append(Step(name=name, arguments=list(arguments), own=mine))
         while True:
-            tasks = [self._task(bucket, per_bucket) for bucket in range(self.n_buckets)]
-            results = [unpacked(result) for result in self.map(work, tasks)]
+            results = self._results()
             asked = [each["asked"] for each in results if "asked" in each]
             if not asked:
                 return [each["done"] for each in results]
             if len(asked) < self.n_buckets or len({(each["scope"], each["name"]) for each in asked}) > 1:
                 raise EngineError(f"the buckets do not ask the same: {sorted({each['name'] for each in asked})}")
             join = function_named(asked[0]["join"])
-            step.answers[f"{asked[0]['scope']}: {asked[0]['name']}"] = join([each["contribution"] for each in asked])
+            value = join([each["contribution"] for each in asked])
+            for events in self.events:
+                events.append(Answer(key=f"{asked[0]['scope']}: {asked[0]['name']}", value=value))
 
-    def _task(self, bucket: int, per_bucket: Sequence[Any] | None) -> bytes:
-        if per_bucket is not None:
-            self.steps[-1].of_bucket[bucket] = per_bucket[bucket]
+    def _results(self) -> list[dict[str, Any]]:
+        """What the last events came to in every bucket."""
+        results: dict[int, dict[str, Any]] = {}
+        while len(results) < self.n_buckets:
+            missing = [b for b in range(self.n_buckets) if b not in results]
+            tasks = [packed((self._bucket(b), self.n_sent[b], self.events[b][self.n_sent[b] :])) for b in missing]
+            for b, result in zip(missing, map(unpacked, self.map(work, tasks)), strict=True):
+                self.n_sent[b] = 0 if "lost" in result else len(self.events[b])
+                if "lost" not in result:
+                    results[b] = result
+        return [results[b] for b in range(self.n_buckets)]
+
+    def _bucket(self, number: int) -> Bucket:
         history, options = self.planner.history, self.planner.options
-        until = None if history.until is None else microseconds(history.until)
-        return packed(
-            Parcel(
-                job=self.job,
-                folder=str(history.folder),
-                until=until,
-                bucket=bucket,
-                n_buckets=self.n_buckets,
-                policy=self.policy,
-                change=options.change,
-                links=options.links,
-                steps=[step.for_bucket(bucket) for step in self.steps],
-            )
+        return Bucket(
+            job=self.job,
+            folder=str(history.folder),
+            until=None if history.until is None else microseconds(history.until),
+            number=number,
+            n=self.n_buckets,
+            policy=self.policy,
+            change=options.change,
+            links=options.links,
         )
 
     def _schedule(self, found: Sequence[dict[str, Any]]) -> Schedule:
@@ -169,8 +203,6 @@ class EnginePlanner:
 
     def _links(self, schedule: Schedule, shown: Sequence[dict[str, Any]]) -> tuple[Schedule, list[dict[str, Any]]]:
         """The schedule with what its parts hold, and for each bucket what is known of its links that others show as well."""
-        from dataclasses import replace
-
         schedule = replace(
             schedule,
             n_visits=np.sum([each["n_visits"] for each in shown], axis=0),
@@ -233,6 +265,17 @@ def check_parted(policy: Policy, planner: Planner) -> None:
         raise EngineError("--relevance cannot be used on an engine yet")
     if notion_or_any(options.change) is not None:
         raise EngineError(f"--change {options.change} needs words, which are not read on an engine yet")
+
+
+def rank_of(texts: list[str]) -> Ints:
+    """The rank of each text among them in alphabetical order.
+
+    >>> rank_of(["b", "a", "c"]).tolist()
+    [1, 0, 2]
+    """
+    rank = np.empty(len(texts), np.int64)
+    rank[np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)] = np.arange(len(texts))
+    return rank
 
 
 def function_named(name: str) -> Callable[[Sequence[Any]], Any]:

@@ -29,6 +29,7 @@ from recrawl.policies.base import Policy
 from recrawl.world.batches import BatchRule, CrawlPace, distinct_moments
 from recrawl.world.notions import Notion
 from recrawl.world.pages import Need, Visits
+from recrawl.world.related import Related
 from recrawl.world.roots import DOMAINS
 from recrawl.world.schedule import NEVER_SHOWN, Elsewhere, Schedule
 from recrawl.world.stream import Cut, Segment, next_segment
@@ -46,7 +47,7 @@ class BucketRun:
     learnt: Learnt = field(init=False)
     segment: Segment | None = None
     showing: Iterator[tuple[Visits, int]] | None = None
-    waiting: tuple[Visits, int] | None = None  # a part that is not learnt from yet
+    waiting: Visits | None = None  # a part that is not learnt from yet
     situation: Situation | None = None
     part: int = 0  # of the schedule, that comes next
     is_learnt: bool = False  # the part that `part` says was learnt from, and what all pages share is not settled yet
@@ -142,38 +143,42 @@ class BucketRun:
         self.showing = stream.follow(segment)
         return {}
 
-    def learn(self, part: int) -> dict[str, Any]:
-        """Learn from the next part of the schedule, after what was still to be settled of the one before."""
-        self.settle()
+    def learn(self) -> dict[str, Any]:
+        """Learn from all parts of the schedule, one after the other; goes on where it was interrupted."""
         assert self.showing is not None
-        if self.waiting is None:
-            stream = self.learnt.stream
-            stream.pages.part_of = self.whole
-            visits, n_before = next(self.showing)
-            self.waiting = visits, n_before
-            pages = stream.pages
-            self.policy.extend(pages, n_before)
-            self.learnt.links.extend_to(len(pages))
-            self.learnt.changes.extend_to(len(pages))
-        visits, _ = self.waiting
-        self.whole.scope = f"part {part}, learning"
+        self._settle()
+        while True:
+            if self.waiting is None:
+                self.learnt.stream.pages.part_of = self.whole
+                following = next(self.showing, None)
+                if following is None:
+                    return {}
+                self.waiting, n_before = following
+                pages = self.learnt.stream.pages
+                self.policy.extend(pages, n_before)
+                self.learnt.links.extend_to(len(pages))
+                self.learnt.changes.extend_to(len(pages))
+            self._learn_from(self.waiting)
+            self._settle()
+
+    def _learn_from(self, visits: Visits) -> None:
+        self.whole.scope = f"part {self.part}, learning"
         self.policy.learn_part(visits)
         self.learnt.links.observe(visits)
         self.learnt.changes.observe(visits)
-        self.waiting, self.part, self.is_learnt = None, part, True
-        return {}
+        self.waiting, self.is_learnt = None, True
 
-    def settle(self) -> dict[str, Any]:
+    def _settle(self) -> None:
         """Learn what all pages share."""
         if self.is_learnt:
             self.whole.scope = f"part {self.part}, settling"
             self.policy.settle(self.whole)
             self.is_learnt = False
-        return {}
+            self.whole.forget(f"part {self.part},")
+            self.part += 1
 
     def situate(self, now: datetime, uses_signals: bool) -> dict[str, Any]:
         """Look at what else is known of the pages."""
-        self.settle()
         learnt = self.learnt
         stream, pages, whole = learnt.stream, learnt.stream.pages, self.whole
         whole.scope = "survey"
@@ -199,6 +204,16 @@ class BucketRun:
             "n_hinted": int(bool(hints)),
             "n_unimportant": 0 if pages.importance is None else int((pages.importance == 0).sum()),
         }
+
+    def page_keys(self) -> dict[str, Any]:
+        """The ids of this bucket's pages, and what decides their order among all."""
+        stream = self.learnt.stream
+        return {"page": stream.page, "known_in": self.order.known_in, "url": stream.url}
+
+    def relate(self, related: Related) -> dict[str, Any]:
+        """Take pages with similar text, of whatever bucket, into account."""
+        self.learnt.stream.pages.related = related
+        return {}
 
     def unwatched(self, page: Ints) -> dict[str, Any]:
         """How many of some pages, by their ids, this bucket holds."""

@@ -1,9 +1,13 @@
-"""What a worker does: take a bucket's parcel, follow the bucket to its last step, and return what came of that."""
+"""What a worker does: follow a bucket through the events of a job, and return what its last step came to.
+
+Events are steps that all buckets take, and answers to what they asked. A worker that holds a bucket is sent only what is new to it;
+one that does not says so, and is sent everything.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -18,40 +22,68 @@ from recrawl.world.notions import notion_or_any
 MOST_HELD = 1_000  #: buckets that a worker keeps in memory
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of all buckets: a method of `BucketRun`, its arguments, and the answers to what it asks of the whole."""
+    """A method of `BucketRun` and its arguments; the last one of them may differ from bucket to bucket."""
 
     name: str
     arguments: list[Any]
-    answers: dict[str, Any] = field(default_factory=dict)
-    of_bucket: dict[int, Any] = field(default_factory=dict)  # a last argument that differs from bucket to bucket
-
-    def for_bucket(self, bucket: int) -> Step:
-        """The same with the argument of one bucket only."""
-        mine = {bucket: self.of_bucket[bucket]} if bucket in self.of_bucket else {}
-        return Step(name=self.name, arguments=self.arguments, answers=self.answers, of_bucket=mine)
+    own: Any = None
 
 
-@dataclass(kw_only=True)
-class Parcel:
-    """What a worker must know to follow a bucket from the beginning to a step."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What all parts together say to something that each of them asked."""
+
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """Which pages of which history are followed, and by which policy."""
 
     job: str
     folder: str
     until: int | None
-    bucket: int
-    n_buckets: int
+    number: int
+    n: int
     policy: Policy
     change: str
     links: str
-    steps: list[Step]
+
+    def begun(self) -> BucketRun:
+        """The bucket before its first step."""
+        history = History.open(self.folder)
+        if self.until is not None:
+            history = history.as_of(moment(self.until))
+        return BucketRun(history.bucket(self.number, self.n), self.policy, notion_or_any(self.change), self.links)
 
 
 @dataclass
 class _Held:
     run: BucketRun
-    n_done: int = 0  # steps
+    n_events: int = 0
+    unfinished: Step | None = None
+    done: Any = None
+
+    def go_on(self, events: list[Step | Answer]) -> dict[str, Any]:
+        """Take steps as far as they are answered."""
+        self.n_events += len(events)
+        self.run.whole.answers.update({each.key: each.value for each in events if isinstance(each, Answer)})
+        steps = [each for each in events if isinstance(each, Step)]
+        if self.unfinished is not None:
+            steps.insert(0, self.unfinished)
+        for step in steps:
+            self.unfinished = step
+            own = [] if step.own is None else [step.own]
+            try:
+                self.done = getattr(self.run, step.name)(*step.arguments, *own)
+            except Asked as asked:
+                about = ("scope", "name", "join", "contribution")
+                return {"asked": {name: getattr(asked, name) for name in about}}
+            self.unfinished = None
+        return {"done": self.done}
 
 
 _held: OrderedDict[tuple[str, int], _Held] = OrderedDict()
@@ -59,40 +91,21 @@ _lock = Lock()
 
 
 def work(task: bytes) -> bytes:
-    """Follow a bucket to the last step of its parcel."""
-    parcel: Parcel = unpacked(task)
-    key = (parcel.job, parcel.bucket)
+    """Follow a bucket through the events that come after the first so many."""
+    bucket, n_before, events = unpacked(task)
+    key = (bucket.job, bucket.number)
     with _lock:
         held = _held.pop(key, None)
-    if held is None or held.n_done >= len(parcel.steps):
-        held = _Held(_begun(parcel))
-    run = held.run
-    done: Any = None
-    try:
-        for number in range(held.n_done, len(parcel.steps)):
-            step = parcel.steps[number]
-            run.whole.answers.update(step.answers)
-            more = [step.of_bucket[parcel.bucket]] if step.of_bucket else []
-            done = getattr(run, step.name)(*step.arguments, *more)
-            held.n_done = number + 1
-        result = {"done": done}
-    except Asked as asked:
-        about = {"scope": asked.scope, "name": asked.name, "join": asked.join, "contribution": asked.contribution}
-        result = {"asked": about}
+    if n_before == 0:
+        held = _Held(bucket.begun())
+    elif held is None or held.n_events != n_before:
+        return packed({"lost": True})
+    result = held.go_on(events)
     with _lock:
         _held[key] = held
         while len(_held) > MOST_HELD:
             _held.popitem(last=False)
     return packed(result)
-
-
-def _begun(parcel: Parcel) -> BucketRun:
-    history = History.open(parcel.folder)
-    if parcel.until is not None:
-        history = history.as_of(moment(parcel.until))
-    return BucketRun(
-        history.bucket(parcel.bucket, parcel.n_buckets), parcel.policy, notion_or_any(parcel.change), parcel.links
-    )
 
 
 def release(job: str) -> None:

@@ -159,8 +159,9 @@ class StockModel:
         """The prior with related pages, worked out once for each that was learnt."""
         cached = self._with_related
         if cached is None or cached[0] is not fitted or cached[1] is not related:
-            cached = self._with_related = fitted, related, copy.deepcopy(self.prior)
-            self._refit(cached[2], fitted, related, whole)
+            prior = copy.deepcopy(self.prior)
+            self._refit(prior, fitted, related, whole.named("with related pages, "))
+            cached = self._with_related = fitted, related, prior  # only now: asking may be interrupted
         return cached[2]
 
     def expect_cycle(self, hours: float, whole: Whole = ONE_PIECE) -> None:

@@ -110,7 +110,7 @@ class Prior:
             weight = sample.best_weight(f"weight of group {number}", factor, mean, fitted, dispersion)
             evidence, mean = factor.evidence(weight), mean * factor(weight)
         if around and related is not None:
-            of_related = _RelatedFactor(related, evidence)
+            of_related = _RelatedFactor(related, evidence, whole)
             weight = sample.best_weight("weight of related pages", of_related, mean, fitted, dispersion)
             mean = mean * of_related(weight)
         shares = sample.learnt_shares(mean[fitted]) if levels else self.mixture.shares
@@ -243,13 +243,19 @@ class _GroupFactor:
 class _RelatedFactor:
     """Arrivals on related pages, divided by those expected there; each counts by its weight."""
 
-    def __init__(self, related: Related, evidence: _Evidence) -> None:
+    def __init__(self, related: Related, evidence: _Evidence, whole: Whole) -> None:
+        place = np.arange(len(related.neighbour)) if related.place is None else related.place
+        within = np.full(evidence.within.max(initial=-1) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(within, evidence.within, place)  # named by one of their pages, so that all parts mean the same
+        mine = {name: getattr(evidence, name) for name in ("arrived", "expected", "with_it")}
+        own = within[evidence.within]
+        others = whole.rows("evidence on related pages", lambda: {"place": place, **mine, "within": own})
         near, is_there = related.neighbour, related.neighbour >= 0
         weight = np.where(is_there, related.weight, 0.0) * is_there.sum(axis=1, keepdims=True)
-        is_same = evidence.within[near] == evidence.within[:, None]
-        factor = np.where(is_same, evidence.without_it[:, None], evidence.with_it[near])
-        self.arrived = (weight * evidence.arrived[near]).sum(axis=1)
-        self.expected = (weight * factor * evidence.expected[near]).sum(axis=1)
+        is_same = others["within"][near] == own[:, None]
+        factor = np.where(is_same, evidence.without_it[:, None], others["with_it"][near])
+        self.arrived = (weight * others["arrived"][near]).sum(axis=1)
+        self.expected = (weight * factor * others["expected"][near]).sum(axis=1)
 
     def __call__(self, weight: float, page: Ints | slice = slice(None)) -> Floats:
         return _ratio(self.arrived[page], self.expected[page], weight)
