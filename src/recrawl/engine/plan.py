@@ -17,7 +17,7 @@ import pyarrow as pa
 from recrawl.core.arrays import Ints
 from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
-from recrawl.engine.parcels import packed, unpacked
+from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.tasks import Answer, Bucket, Step, work
 from recrawl.errors import EngineError, NotEnoughData
 from recrawl.insight.world_related import related_at

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from recrawl.core.times import moment
-from recrawl.engine.parcels import packed, unpacked
+from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.part import Asked
 from recrawl.engine.run import BucketRun
 from recrawl.history import History
