@@ -7,7 +7,7 @@ and texts that new visits share with pages of other buckets, and the URLs of lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from recrawl.core.arrays import Flags, Ints
+from recrawl.core.arrays import Ints
 from recrawl.core.ids import IdFilter
 from recrawl.errors import BadOption, HistoryError
-from recrawl.history.buckets import bucket_in, bucket_of, checked
+from recrawl.history.buckets import bucket_in, checked
 from recrawl.history.delta import read_file
 from recrawl.history.keys import distinct
+from recrawl.history.page_buckets import PageBuckets
 from recrawl.history.row_groups import RowGroup, n_rows_of, row_groups, side_by_side
 from recrawl.history.schema import BY_PAGE, SHOWN, Batch
 from recrawl.history.store import Appended, Store
-from recrawl.history.url_lookup import look_up
 
 
 class BucketStore(Store):
@@ -39,7 +39,7 @@ class BucketStore(Store):
         self.whole, self.bucket, self.n = whole, bucket, n
         self.folder = whole.folder
         self.part = f"bucket {bucket} of {n}"
-        self._pages = _Pages()
+        self._buckets = PageBuckets(n, lambda: row_groups(self.files("urls")))
         self._pages_in: dict[str, Ints] = {}  # by file
         self._strays: dict[str, tuple[object, list[str]]] = {}  # by table: for which files, and which these are
 
@@ -121,15 +121,9 @@ class BucketStore(Store):
             if file not in self._pages_in:
                 self._pages_in[file] = distinct(read_file(file, columns=["page"])["page"].to_numpy())
         pages = distinct(np.concatenate([self._pages_in[file] for file in files]))
-        is_own = self._pages.are_own(pages, self._belong)
+        # The URL of none of its own can be only in files of other buckets.
+        is_own = self._buckets.of(pages) == self.bucket
         return pages[is_own], pages[~is_own]
-
-    def _belong(self, pages: Ints) -> Flags:
-        """Whether pages belong to the bucket, by their URLs: none of its own can be only in files of other buckets."""
-        urls = look_up(pages, row_groups(self.files("urls")))
-        is_own = np.asarray(urls.is_valid())
-        is_own[is_own] = bucket_of(urls.drop_null(), self.n) == self.bucket
-        return is_own
 
     # -- what new visits share with pages of other buckets -------------------------------------------------------------
 
@@ -149,23 +143,6 @@ class BucketStore(Store):
             missing = _not_in(distinct(shown), row_groups(own))[0]
             known = self._strays[name] = (of, _not_in(missing, row_groups(others))[1])
         return known[1]
-
-
-class _Pages:
-    """Which pages are known to belong to a bucket, and which not; neither ever changes."""
-
-    def __init__(self) -> None:
-        self._known = np.zeros(0, np.int64), np.zeros(0, np.bool_)  # ids ascending, and whether they belong
-
-    def are_own(self, pages: Ints, ask: Callable[[Ints], Flags]) -> Flags:
-        """Whether each of some pages (ascending) belongs; `ask` says so of those not known yet."""
-        ids, is_own = self._known
-        new = np.setdiff1d(pages, ids, assume_unique=True)
-        if len(new):
-            order = np.argsort(ids := np.append(ids, new))
-            ids, is_own = self._known = ids[order], np.append(is_own, ask(new))[order]
-        of_pages: Flags = is_own[np.searchsorted(ids, pages)]
-        return of_pages
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ import pyarrow.dataset as ds
 from recrawl.core.arrays import Ints
 from recrawl.core.places import Place, place
 from recrawl.core.times import NEVER, microseconds, parse_moment
-from recrawl.errors import HistoryError
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.beside import Beside
 from recrawl.history.bucket_view import BucketStore
 from recrawl.history.description import describe
+from recrawl.history.folder_check import check_urls
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import best_rows, distinct
 from recrawl.history.link_sets import LinkSets
@@ -278,11 +278,7 @@ class History:
         """The URLs of visited pages: each has one, since a visit is written after its URL, or the table is damaged."""
         found = self.urls_of(ids)
         is_url = pc.or_(pc.starts_with(found, "https://"), pc.starts_with(found, "http://")).fill_null(False)
-        if n_bad := len(found) - pc.sum(is_url, min_count=0).as_py():
-            raise HistoryError(
-                f"the table {self.store.folder / 'urls'} has no URL for {n_bad:,} of {len(found):,} visited pages: files of it are "
-                "damaged or missing. Restore the history from a copy, or import its sources into a new one."
-            )
+        check_urls(self.store.folder, len(found) - pc.sum(is_url, min_count=0).as_py(), len(found))
         return found
 
     def visited(self, url: str) -> str | None:
@@ -308,9 +304,12 @@ class History:
         links = sets.links[np.repeat(is_shown, np.diff(sets.start))]
         return int((np.isin(traps, links) | np.isin(traps, self.timeline.pages)).sum())
 
-    def compact(self) -> None:
-        """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
-        self.store.compact()
+    def compact(self, buckets: int | None = None) -> None:
+        """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile.
+
+        `buckets`: lay it out in this many buckets of whole sites, each in files of its own; 0: in none; None: as it is now.
+        """
+        self.store.compact(buckets)
         for table in (HINTS, PLANS_TABLE, WATCHING):
             table.compact(self.beside)
 
