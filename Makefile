@@ -46,12 +46,12 @@ docs: $(READY)  ## the documentation site in build/site, with its generated page
 	@echo "open build/site/index.html"
 
 constraints: $(READY)  ## pin every dependency anew
-	$(BIN)/pip-compile --quiet --extra dev --extra crawl --extra docs --extra store --strip-extras --no-header --no-annotate --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --extra dev --extra crawl --extra docs --extra engine --extra store --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --allow-unsafe --output-file constraints.txt pyproject.toml
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,crawl,docs,store]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,crawl,docs,engine,store]"
 	touch $(READY)
 
 clean:

@@ -18,7 +18,7 @@ ALLOWED = frozenset(
 )  # fmt: skip
 #: Other names of the same, as older metadata has them.
 NAMES = {
-    "Apache 2.0": "Apache-2.0", "Apache License 2.0": "Apache-2.0",
+    "3-Clause BSD License": "BSD-3-Clause", "Apache 2.0": "Apache-2.0", "Apache License 2.0": "Apache-2.0",
     "Apache License, Version 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause", "BSD License": "BSD", "ISC License": "ISC", "ISC License (ISCL)": "ISC",
     "MIT License": "MIT", "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0", "PSFL": "PSF-2.0",
@@ -86,7 +86,7 @@ def is_allowed(expression: str) -> bool:
 
 def main() -> int:
     """Exit 1, with names, where a licence is missing or not on the list."""
-    packages = needed("recrawl", ("crawl", "dev", "docs"))
+    packages = needed("recrawl", ("crawl", "dev", "docs", "engine", "store"))
     refused = {name: licence(package) for name, package in sorted(packages.items()) if not is_allowed(licence(package))}
     for name, text in refused.items():
         print(

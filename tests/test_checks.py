@@ -18,7 +18,7 @@ def test_every_dependency_that_is_installed_has_an_allowed_licence(capsys: pytes
 
 
 def test_extras_and_what_they_need_are_looked_at() -> None:
-    names = set(licences.needed("recrawl", ("crawl", "dev", "docs")))
+    names = set(licences.needed("recrawl", ("crawl", "dev", "docs", "engine")))
     assert {"recrawl", "numpy", "scrapy", "twisted", "hypothesis", "mkdocs", "griffelib"} <= names
     assert "scrapy" not in licences.needed("recrawl", ())
 

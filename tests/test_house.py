@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "recrawl"
 ROOMS = {
-    "cli", "core", "crawl", "history", "insight", "models", "papers", "plan", "policies", "replay", "report", "sources", "synth",
+    "cli", "core", "crawl", "engine", "history", "insight", "models", "papers", "plan", "policies", "replay", "report", "sources", "synth",
     "web", "world",
 }  # fmt: skip
 MAX_POSITIONAL = 5

@@ -16,6 +16,7 @@
     ├── BadPlugin                a plug-in cannot be loaded or is not what it should be
     ├── BadModel                 a file is not a model, is damaged, or does not fit
     ├── BadState                 what was learnt cannot be kept, or what was kept is damaged
+    ├── EngineError              an engine (Sail, Spark) cannot be reached, or a task failed on its workers
     ├── ReplayError              a replay ended before its time
     ├── UnsafeUrl                a URL leads to an address that is not public
     └── ArchiveError             the remote archive did not answer as it should
@@ -87,12 +88,12 @@ class BadState(RecrawlError):
     """What a policy has learnt cannot be kept, or what was kept is damaged or belongs to something else."""
 
 
+class EngineError(RecrawlError):
+    """An engine cannot be reached, cannot do what was asked, or a task failed on one of its workers."""
+
+
 class ReplayError(RecrawlError):
     """A replay ended before its time."""
-
-
-class EngineError(RecrawlError):
-    """An engine cannot be started or reached, or cannot do what was asked."""
 
 
 class UnsafeUrl(RecrawlError):

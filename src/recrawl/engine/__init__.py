@@ -1,1 +1,5 @@
-"""The same kernels on a cluster: a history bucket by bucket, on an engine that speaks Spark."""
+"""The same work on many machines: functions that run on the workers of Sail or Apache Spark."""
+
+from recrawl.engine.session import Engine, open_engine
+
+__all__ = ["Engine", "open_engine"]
