@@ -68,3 +68,12 @@ def test_a_page_that_changes_faster_than_all_others_has_a_probability() -> None:
     likely = learnt.expect(days(11))
     assert np.isfinite(likely).all()
     assert likely[0] > likely[1:].max()
+
+
+def test_pages_that_become_known_late_begin_without_a_past_however_often_others_were_visited() -> None:
+    learnt = ChangeExpectation(2)
+    for day in range(1_200):  # so many different pasts that those no page has any more are dropped
+        learnt.observe(made_visits(days(day * (1 + day % 3) + day), [0, 1], changed=day % 2 if day else -1))
+    learnt.extend_to(3)
+    assert learnt._n_fits < 1_000
+    assert not learnt._fits[learnt._fit_of[2]].any()

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -224,9 +225,10 @@ class _Restorer:
             return self.owner
         if not module.startswith("recrawl.") and (self.owner is None or module != self.owner.__module__):
             raise BadState(f"it names the class {name!r} of {module!r}, which is not one of recrawl's")
-        if module not in sys.modules:
-            __import__(module)
-        found: Any = sys.modules[module]
+        is_plug_in = not module.startswith("recrawl.")  # loaded from a file, perhaps: it is there already
+        found: Any = (
+            sys.modules[module] if is_plug_in else import_module(module)
+        )  # waits where another thread imports it
         for part in name.split("."):
             found = getattr(found, part)
         if not isinstance(found, type):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Protocol
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +20,15 @@ from recrawl.core.arrays import Ints
 from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
 from recrawl.engine.packing import packed, unpacked
+from recrawl.engine.session import open_engine
 from recrawl.engine.tasks import Answer, Bucket, Step, work
 from recrawl.errors import EngineError, NotEnoughData
+from recrawl.history import History
 from recrawl.insight.world_related import related_at
 from recrawl.plan.assembly import ChosenPages, ExpectedGains, assembled, left_out
+from recrawl.plan.options import PlanOptions
 from recrawl.plan.plan import Plan
-from recrawl.plan.planner import Planner
+from recrawl.plan.planner import Planner, Report, ignore
 from recrawl.plan.survey import MAX_RELATED, N_RELATED
 from recrawl.policies.base import Policy
 from recrawl.world.batches import CrawlPace, distinct_moments, rule_for
@@ -40,11 +45,41 @@ class Mapper(Protocol):
         """The results of a function of a module for each of the tasks."""
 
 
+WORK = "engine"  #: the folder of a history in which what is too large for messages is put
+BUCKETS = 16  #: of a history that is not laid out
+
+
+def plan_on(
+    engine: str,
+    history: History,
+    options: PlanOptions,
+    *,
+    now: datetime | None = None,
+    n_buckets: int | None = None,
+    on_step: Report = ignore,
+    on_note: Report = ignore,
+) -> Plan:
+    """The pages to fetch next, planned on an engine (see `recrawl.engine.open_engine`); the same as on one machine."""
+    planner = Planner(history, options, now, on_step=on_step, on_note=on_note)
+    policy = planner.chosen_policy()
+    check_parted(policy, planner)  # before anything slow begins
+    laid_out = history.layout()
+    n = n_buckets or laid_out or BUCKETS
+    if laid_out != n:
+        how = "not laid out in buckets" if laid_out is None else f"laid out in {count(laid_out, 'bucket')}"
+        on_note(
+            f"the history is {how}, so each of {n} reads all of it; recrawl compact --buckets {n} makes that quicker"
+        )
+    with open_engine(engine, work=history.folder / WORK) as opened:
+        return EnginePlanner(planner=planner, policy=policy, map=opened.map, n_buckets=n, job=uuid4().hex).plan()
+
+
 @dataclass
 class EnginePlanner:
     """Plans a history in buckets."""
 
     planner: Planner
+    policy: Policy
     map: Mapper
     n_buckets: int
     job: str
@@ -56,9 +91,7 @@ class EnginePlanner:
 
     def plan(self) -> Plan:
         """The pages to fetch next."""
-        planner, policy = self.planner, self.planner.chosen_policy()
-        check_parted(policy, planner)
-        self.policy = policy
+        planner = self.planner
         planner.on_step("reading visits")
         surveys = self._step("survey")
         if not sum(each["n_visits"] for each in surveys):

@@ -76,8 +76,10 @@ class ChangeExpectation:
         self._fits[begin : self._n_fits] = self._fits[pairs // len(rows)] + rows[pairs % len(rows)]
         self._fit_of[page] = begin + place
         if self._n_fits > 1.25 * len(self._fit_of) + 1_000:
-            used, self._fit_of = np.unique(self._fit_of, return_inverse=True)
-            self._fits, self._n_fits = self._fits[used], len(used)
+            used, place = np.unique(
+                np.append(0, self._fit_of), return_inverse=True
+            )  # pages to come begin with the first row
+            self._fits, self._fit_of, self._n_fits = self._fits[used], place[1:], len(used)
 
     def shares(self, pages: Pages | None = None) -> Floats:
         """The share of pages that change at each of `RATES`; one imagined page more has each of them equally."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 RECENT = 100  #: batches that show how long one usually is
 GROWTH = 8  #: a run of links is so much longer than the next one, at least: few are copied when more come
+_NONE = np.empty(0, np.int64)
 AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 
 
@@ -45,7 +46,7 @@ AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 class Stream:
     """What was followed so far."""
 
-    pages: Pages = field(default_factory=lambda: Pages.unseen(np.empty(0, np.int64), np.empty(0, np.int64)))
+    pages: Pages = field(default_factory=lambda: Pages.unseen(_NONE, _NONE, url_groups=(_NONE, _NONE)))
     page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
     url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     links: list[Ints] = field(default_factory=list)  # ids in the history of the numbered links, in runs
