@@ -22,6 +22,8 @@ from recrawl.history.buckets import MOST, bucket_in, bucket_of, file_prefix
 from recrawl.history.commits import DurableTable
 from recrawl.history.importance import statements
 from recrawl.history.layout import Layout
+from recrawl.plan.options import PlanOptions
+from recrawl.plan.planner import Planner
 from recrawl.synth.settings import SynthSettings
 from recrawl.synth.tables import batches
 from recrawl.web.urls import canonical, host, site
@@ -308,6 +310,23 @@ def test_a_synthetic_history_is_that_of_its_buckets(tmp_path: Path) -> None:
     assert rows_of(history) == expected
     same(history, 8)
     same(history, 3)
+
+
+def test_what_was_learnt_of_a_bucket_is_not_taken_for_what_was_learnt_of_all(tmp_path: Path) -> None:
+    whole, now = History.create(tmp_path / "whole"), START + timedelta(days=9)
+    for day in range(6):
+        whole.add(visits(range(day, day + 1), range(12)))
+    planned = {}
+    for name in ("whole", "bucket", "bucket again", "whole again"):
+        history = whole.bucket(1, 3) if name.startswith("bucket") else whole
+        made = Planner(history, PlanOptions(budget="50%"), now, carry=True).plan()
+        planned[name] = made.to_pandas().drop(columns="plan", errors="ignore").to_dict("records")
+    part = History.create(tmp_path / "part")
+    for day in range(6):
+        part.add(each for each in visits(range(day, day + 1), range(12)) if bucket_by_hand(canonical(each.url), 3) == 1)
+    made = Planner(part, PlanOptions(budget="50%"), now).plan()
+    assert planned["bucket"] == planned["bucket again"] == made.to_pandas().to_dict("records")
+    assert planned["whole"] == planned["whole again"] != planned["bucket"]
 
 
 def test_a_real_history_is_that_of_its_buckets(shared_data: Path, tmp_path: Path) -> None:
