@@ -93,6 +93,7 @@ class BucketRun:
         self.order.known_in, self.order.url = known_in, segment.new_url
         n_batches = len(ends)
         n_known = np.concatenate([segment.n_known, np.full(n_batches, len(segment.new_page))])[:n_batches]
+        segment.n_known = n_known  # of all batches, also those without a visit here
         return {
             "n_visits": np.bincount(segment.batch, minlength=n_batches),
             "n_known": n_known,

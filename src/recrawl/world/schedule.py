@@ -44,7 +44,8 @@ class Schedule:
             i = int(part[place])
             # Parts that begin at one moment: the last one whose first page is not behind this one.
             assert url is not None
-            while (int(known_in[place]), url[number]) < (int(self.known_in[i]), self.url[i]) and i:
+            key = (int(known_in[place]), url[number])
+            while self.began_at[i] == at[place] and key < (int(self.known_in[i]), self.url[i]):
                 i -= 1
             part[place] = i
         return part
