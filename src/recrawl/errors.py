@@ -89,7 +89,7 @@ class BadState(RecrawlError):
 
 
 class EngineError(RecrawlError):
-    """An engine cannot be reached, or a task failed on one of its workers."""
+    """An engine cannot be reached, cannot do what was asked, or a task failed on one of its workers."""
 
 
 class ReplayError(RecrawlError):

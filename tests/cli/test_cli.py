@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from commands import command
 from patience import patience
 from recrawl.cli import app
 
@@ -145,6 +146,34 @@ def test_compact_keeps_everything(history: str) -> None:
     after = json.loads(ask("info", "--json", "--history", history))
     assert result["files_after"]["visits"] == 1
     assert before | {"bytes": None} == after | {"bytes": None}
+
+
+def test_compact_lays_a_history_out_and_info_says_so(history: str) -> None:
+    before = json.loads(ask("info", "--json", "--history", history))
+    assert (before["buckets"], before["unlaid_files"]) == (None, 0)
+    result = json.loads(ask("compact", "--buckets", "4", "--json", "--history", history))
+    assert (result["buckets"], result["files_after"]["visits"] > 1) == (4, True)
+    after = json.loads(ask("info", "--json", "--history", history))
+    assert after["buckets"] == 4
+    assert before | {"bytes": None, "buckets": 4} == after | {"bytes": None}
+    n_files = result["files_after"]["visits"]
+    assert f"laid out in 4 buckets, 0 of {n_files} files of visits came since" in ask("info", "--history", history)
+    assert "laid out in 4 buckets" in ask("compact", "--history", history)
+    assert json.loads(ask("compact", "--buckets", "0", "--json", "--history", history))["buckets"] is None
+
+
+@pytest.mark.parametrize(
+    ("buckets", "said"),
+    [
+        ("-1", "a history can have 1 to 65,536 buckets, not -1"),
+        ("65537", "a history can have 1 to 65,536 buckets, not 65,537"),
+        ("many", "Invalid value for '--buckets': Input should be a valid integer"),
+    ],
+)
+def test_compact_refuses_what_is_no_number_of_buckets(history: str, buckets: str, said: str) -> None:
+    refused = command("compact", "--buckets", buckets, "--history", history)
+    assert refused.code == 2
+    assert said in refused.message
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -62,6 +63,31 @@ def test_a_plan_is_that_of_the_same_visits_on_a_disk(s3_url: str, tmp_path: Path
         plans.append(made)
     assert plans[0] == plans[1]
     assert len(plans[0].splitlines()) == 3
+
+
+def test_its_buckets_together_are_the_history(s3_url: str) -> None:
+    history = History.create(s3_url)
+
+    def add(day: int) -> None:
+        history.add(replace(each, url=each.url.replace("e.org", f"e{i % 3}.org")) for i, each in enumerate(visits(day)))
+
+    def seen(view: History) -> dict[tuple[int, int], tuple[int, int]]:
+        timeline, new = view.timeline, view.novelty
+        keys = zip(timeline.page.tolist(), timeline.at.tolist(), strict=True)
+        return dict(
+            zip(keys, zip(new.total("previous").tolist(), new.total("page").tolist(), strict=True), strict=True)
+        )
+
+    for buckets in (None, 4, None, 3, 0):
+        for day in range(4):
+            add(day)
+        if buckets is not None:
+            compacted = output("compact", "--buckets", str(buckets), "--history", s3_url, "--json")
+            assert json.loads(compacted)["buckets"] == (buckets or None)
+        for n in (1, 4):
+            views = [history.bucket(number, n) for number in range(n)]
+            assert sum(view.timeline.n_visits for view in views) == 24
+            assert seen(history) == {key: what for view in views for key, what in seen(view).items()}
 
 
 def test_every_command_that_reads_takes_a_url(s3_url: str, tmp_path: Path) -> None:

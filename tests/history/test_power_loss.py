@@ -124,10 +124,13 @@ def age(folder: Path, minutes: int) -> None:
             os.utime(path, ns=(then, then))
 
 
-def imported(n: int, folder: Path, monkeypatch: pytest.MonkeyPatch, first: int = 0) -> PowerCuts:
+def imported(
+    n: int, folder: Path, monkeypatch: pytest.MonkeyPatch, first: int = 0, buckets: int | None = None
+) -> PowerCuts:
     """Some imports, each with a plan, hints and a setting beside it, and compactions, with a power cut at every step.
 
-    Those before the `first` are made without any, so that several processes can share the work.
+    Those before the `first` are made without any, so that several processes can share the work. `buckets`: how many to lay the
+    history out in.
     """
     monkeypatch.setattr("recrawl.history.commits.CHECKPOINT_EVERY", 4)
     promised, top = Promised(), folder / "top"
@@ -167,7 +170,7 @@ def imported(n: int, folder: Path, monkeypatch: pytest.MonkeyPatch, first: int =
         promise()
         age(top, minutes=30)
         if i % 5 == 4:
-            history.compact()
+            history.compact(buckets)
             promise()  # nothing new, but looks at what the engine did last
     assert len(keys_of(History.open(top / "h"))) == 3 * (first + n)
     assert cuts is not None
@@ -215,6 +218,12 @@ def test_so_is_one_that_forgets_checkpoints(folder: Path, monkeypatch: pytest.Mo
     forgetful(".checkpoint.parquet", monkeypatch)
     with pytest.raises(AssertionError, match="after step"):
         imported(1, folder, monkeypatch, first=4)  # the one after which a compaction comes
+
+
+@pytest.mark.slow
+def test_no_power_cut_while_a_history_is_laid_out_loses_a_visit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = imported(1, folder, monkeypatch, first=4, buckets=2)
+    assert cuts.n_steps > 100
 
 
 @pytest.mark.slow

@@ -13,8 +13,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from recrawl.history import History
 from recrawl.history.commits import Conflict, DurableTable
 from recrawl.history.delta import LOG, entry_name, load
+from recrawl.history.object_commits import durable_table
 from recrawl.history.schema import TABLES
-from recrawl.history.store import _despite_compaction, durable_table
+from recrawl.history.store import _despite_compaction
 from recrawl.web.visit import Visit
 
 WRAPPED = "Generic DeltaTable error: C Data interface error: IOError: part-0.parquet. Detail: raise FileNotFoundError(info.path)"

@@ -30,7 +30,7 @@ def test_the_probability_of_change_is_that_of_a_slow_version() -> None:
     learnt.observe(made_visits(days(7), [0, 1, 2], changed=[1, 0, 1]))
     intervals = {0: [(1, 1), (2, 0), (4, 1)], 1: [(1, 0), (6, 0)], 2: [(7, 1)], 3: []}
     waited = {0: 3, 1: 3, 2: 3, 3: 10}
-    shares = learnt.shares
+    shares = learnt.shares()
     assert shares.sum() == pytest.approx(1.0)
     for i, seen in intervals.items():
         alike = [(2 ** (round(32 * math.log2(d)) / 32), c) for d, c in seen]  # lengths that are taken as one
@@ -68,3 +68,12 @@ def test_a_page_that_changes_faster_than_all_others_has_a_probability() -> None:
     likely = learnt.expect(days(11))
     assert np.isfinite(likely).all()
     assert likely[0] > likely[1:].max()
+
+
+def test_pages_that_become_known_late_begin_without_a_past_however_often_others_were_visited() -> None:
+    learnt = ChangeExpectation(2)
+    for day in range(1_200):  # so many different pasts that those no page has any more are dropped
+        learnt.observe(made_visits(days(day * (1 + day % 3) + day), [0, 1], changed=day % 2 if day else -1))
+    learnt.extend_to(3)
+    assert learnt._n_fits < 1_000
+    assert not learnt._fits[learnt._fit_of[2]].any()

@@ -213,7 +213,7 @@ def test_a_share_of_the_signals_is_followed_where_the_budget_allows_no_more() ->
     policy = stage.policy
     score = policy._with_signals(np.zeros(n), np.full(n, 0.25), stage.pages, stage.pages.signals)
     assert 200 < (score > 0).sum() < 300
-    assert abs(_chance(np.arange(10_000)).mean() - 0.5) < 0.02
+    assert abs(_chance(np.arange(10_000), np.arange(10_000)).mean() - 0.5) < 0.02
 
 
 def test_a_plan_takes_the_signals_of_complete_sitemaps(tmp_path: Path) -> None:

@@ -158,6 +158,12 @@ CASES = {
         n_disk=12,
         shows_progress=True,
     ),
+    "compact in buckets": Case(
+        "compact --buckets 5 --history history",
+        ("recrawl.history.layout:Layout._uses#1", "recrawl.history.commits:_add#20"),
+        n_disk=12,
+        shows_progress=True,
+    ),
     "repair": Case("repair --history damaged --json", ("recrawl.history.commits:DurableTable.adopt#1",), n_disk=5),
 }
 QUICK = [name for name, case in CASES.items() if not case.is_slow]

@@ -19,12 +19,13 @@ from recrawl.plan.default import default_policy
 from recrawl.policies import named
 from recrawl.policies.overlap import Overlap
 from recrawl.testing import tiny_world
+from recrawl.web.hosts import hosts_and_sites
 from recrawl.web.visit import Visit
 from recrawl.world import kernels as world_kernels
 from recrawl.world.batches import CrawlPace, rule_for
 from recrawl.world.crawler import Crawler
 from recrawl.world.notions import notion_or_any
-from recrawl.world.page_names import folders_and_namesakes, hosts_and_sites
+from recrawl.world.page_names import folders_and_namesakes
 from recrawl.world.pages import Need
 from recrawl.world.readings import ONLY_RECORDED
 from recrawl.world.recorded import FAILED, UNREAD

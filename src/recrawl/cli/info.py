@@ -45,16 +45,22 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
     sizes = opened.store.size_in_bytes()
     hints = _hints(opened)
     n_unwatched = _n_unwatched(opened)
+    n_buckets, n_unlaid = opened.layout(), opened.store.n_unlaid()
     from recrawl.plan.readiness import readiness
 
     ready = readiness(opened) if totals.visits else None
     if json:
-        more = {"hints": hints, "unwatched": n_unwatched, "ready": ready and ready.as_dict()}
+        layout = {"buckets": n_buckets, "unlaid_files": n_unlaid}
+        more = {**layout, "hints": hints, "unwatched": n_unwatched, "ready": ready and ready.as_dict()}
         print_json({**totals.as_dict(), "bytes": sizes, **more})
     else:
         _print(totals, sum(sizes.values()))
         for sentence in ready.sentences() if ready else ():
             Screen().line(sentence)
+        if n_buckets:
+            n_files = opened.store.n_files()["visits"]
+            came_since = f"{n_unlaid:,} of {count(n_files, 'file')} of visits came since"
+            Screen().line(f"laid out in {count(n_buckets, 'bucket')}, {came_since}")
         if n_unwatched:
             Screen().line(f"{count(n_unwatched, 'page')} not watched: plans leave them out; recrawl watch lists them")
         for kind, row in hints.items():

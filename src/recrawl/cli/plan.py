@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.common import JsonOption, check_writable, note, print_json, written
+from recrawl.cli.common import JsonOption, check_writable, note, print_json, steps, written
 from recrawl.cli.option_groups import choice, with_options
 from recrawl.cli.planning import HistoryOptions, planning
 from recrawl.plan.formats import FORMATS
 from recrawl.plan.options import PlanOptions
 
 if TYPE_CHECKING:
+    from recrawl.history import History
     from recrawl.plan.plan import Plan
 
 
@@ -42,6 +43,23 @@ def plan(
     top: Annotated[int, typer.Option("--top", min=1, help="Number of pages to show.")] = 20,
     summary: Annotated[bool, typer.Option("--summary", help="Show totals only; with --json one object.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not store the plan in the history.")] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Plan bucket by bucket on an engine: sail, spark or sc://HOST:PORT. The plan is the same.",
+        ),
+    ] = None,
+    buckets: Annotated[
+        int | None,
+        typer.Option(
+            "--buckets",
+            metavar="N",
+            min=1,
+            help="With --engine: number of buckets. Default: as the history is laid out.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show the next pages to fetch, each with what to expect of it and why: for a person, a script or a crawler.
@@ -50,8 +68,13 @@ def plan(
     plan is made as if it were that time.
     """
     check_writable(out)
-    with planning(past, options, carry=not dry_run) as (history, planner):
-        made = planner.plan()
+    if engine is not None:
+        history, made = _planned_on(engine, buckets, past, options)
+    elif buckets is not None:
+        raise typer.BadParameter("only plans on an engine are made in buckets: add --engine sail")
+    else:
+        with planning(past, options, carry=not dry_run) as (history, planner):
+            made = planner.plan()
     if not dry_run:
         from recrawl.plan.score import store
 
@@ -65,6 +88,15 @@ def plan(
             print_json(row)
     else:
         _show(made, 0 if summary else top)
+
+
+def _planned_on(engine: str, buckets: int | None, past: HistoryOptions, options: PlanOptions) -> tuple[History, Plan]:
+    """The history, and a plan made on an engine."""
+    from recrawl.engine.plan import plan_on
+
+    opened = past.open()
+    with steps("starting the engine") as on_step:
+        return opened, plan_on(engine, opened, options, n_buckets=buckets, on_step=on_step, on_note=note)
 
 
 def _write(made: Plan, out: str | None, format: str | None) -> None:

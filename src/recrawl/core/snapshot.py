@@ -12,8 +12,9 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,7 @@ def _is_sparse() -> type:
 _TAKERS: list[tuple[Any, Callable[[_Taker, Any], Any]]] = [
     (np.ndarray, _Taker.array),
     (np.generic, lambda taker, value: {"scalar": [value.dtype.str, taker.tree(value.item())]}),
+    (timedelta, lambda taker, value: {"length": value // timedelta(microseconds=1)}),
     (datetime, lambda taker, value: {"time": value.isoformat()}),
     (Enum, lambda taker, value: {"enum": f"{type(value).__module__}:{type(value).__qualname__}", "name": value.name}),
     (list, lambda taker, value: [taker.tree(each) for each in value]),
@@ -138,8 +140,8 @@ def restored(tree: Any, arrays: Sequence[NDArray[Any]], owner: type | None = Non
 
 #: What a dict of a tree may begin with.
 _KINDS = (
-    "array", "deque", "dict", "enum", "float", "frozenset", "named", "object", "scalar", "set", "sparse", "strings", "time",
-    "tuple",
+    "array", "deque", "dict", "enum", "float", "frozenset", "length", "named", "object", "scalar", "set", "sparse", "strings",
+    "time", "tuple",
 )  # fmt: skip
 
 
@@ -165,6 +167,9 @@ class _Restorer:
 
     def _scalar(self, parts: list[Any], tree: Any) -> Any:
         return np.dtype(parts[0]).type(self.value(parts[1]))
+
+    def _length(self, microseconds: int, tree: Any) -> timedelta:
+        return timedelta(microseconds=microseconds)
 
     def _time(self, text: str, tree: Any) -> datetime:
         return datetime.fromisoformat(text)
@@ -220,9 +225,10 @@ class _Restorer:
             return self.owner
         if not module.startswith("recrawl.") and (self.owner is None or module != self.owner.__module__):
             raise BadState(f"it names the class {name!r} of {module!r}, which is not one of recrawl's")
-        if module not in sys.modules:
-            __import__(module)
-        found: Any = sys.modules[module]
+        is_plug_in = not module.startswith("recrawl.")  # loaded from a file, perhaps: it is there already
+        found: Any = (
+            sys.modules[module] if is_plug_in else import_module(module)
+        )  # waits where another thread imports it
         for part in name.split("."):
             found = getattr(found, part)
         if not isinstance(found, type):

@@ -38,7 +38,10 @@ FILE_ROWS = 32 * ROW_GROUP  #: rows of a data file, at most about
 ABANDONED = 3600.0  #: seconds after which a file that no version names is one of a writer that was killed
 CONFIGURATION = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": str(CHECKPOINT_EVERY)}
 
+PART = "part"  #: how the names of data files begin that hold any rows
+
 Action = dict[str, Any]
+NamedBatches = Iterable[tuple[str, Iterable[pa.RecordBatch]]]
 
 
 class Conflict(CommitFailedError):
@@ -58,7 +61,7 @@ class DurableTable:
         if is_table(self.folder):
             return
         make_folder(self.folder)
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
             sync(scratch / LOG / entry_name(0))
             sync(scratch / LOG)
@@ -74,7 +77,7 @@ class DurableTable:
 
         Raises `Conflict` where another process was quicker, and leaves nothing behind; `blind`: whatever others did.
         """
-        files = self._written(rows.combine_chunks().to_batches(max_chunksize=ROW_GROUP))
+        files = self._written([(PART, rows.combine_chunks().to_batches(max_chunksize=ROW_GROUP))])
         version = table.version() + 1
         try:
             actions = [_info("WRITE", mode="Append"), *self._added_columns(table), *map(_add, files)]
@@ -90,10 +93,11 @@ class DurableTable:
             with suppress(OSError, DeltaError):  # what was added is safe; the next checkpoint will do
                 self.checkpoint()
 
-    def rewrite(self, batches: Iterable[pa.RecordBatch], table: DeltaTable) -> None:
+    def rewrite(self, batches: NamedBatches, table: DeltaTable) -> None:
         """Replace all files of a version of the table by one commit, and remove them.
 
-        Rows that others append meanwhile stay. Raises `Conflict` where another process has replaced any of the files.
+        `batches`: those that belong in files of their own, with the beginning of these files' names. Rows that others append
+        meanwhile stay. Raises `Conflict` where another process has replaced any of the files.
         """
         old = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
         if not old:
@@ -127,7 +131,7 @@ class DurableTable:
 
     def checkpoint(self) -> None:
         """Put the state of the newest version in one file, so that a reader need not go through all log entries."""
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             make_folder(scratch / LOG)
             for entry in list(self._log.iterdir()):
                 if entry.name != _LAST and entry.suffix in (".json", ".parquet"):
@@ -198,7 +202,7 @@ class DurableTable:
         now = pa.schema(table.schema().to_arrow())
         if not set(self.schema.names) - set(now.names):
             return []
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
             lines = (scratch / LOG / entry_name(0)).read_bytes().splitlines()
         metadata = next(each for each in map(orjson.loads, lines) if "metaData" in each)
@@ -206,13 +210,15 @@ class DurableTable:
 
     # -- data files ----------------------------------------------------------------------------------------------------
 
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> list[Any]:
+    def _written(self, batches: NamedBatches) -> list[Any]:
         """New data files, on disk."""
-        files, rest = list[Any](), iter(batches)
+        files = list[Any]()
         try:
-            for first in rest:
-                files.append(self.folder / f"part-{len(files):05}-{uuid4()}-c000.zstd.parquet")
-                self._write(files[-1], _of_one_file(first, rest))
+            for prefix, some in batches:
+                rest = iter(some)
+                for first in rest:
+                    files.append(self.folder / f"{prefix}-{len(files):05}-{uuid4()}-c000.zstd.parquet")
+                    self._write(files[-1], _of_one_file(first, rest))
             self._sync(self.folder)
         except BaseException:
             _remove(files)
@@ -242,8 +248,8 @@ class DurableTable:
                     _remove([path])
 
     @contextmanager
-    def _scratch(self) -> Iterator[Path]:
-        """A folder in which the engine may write what is put in its place afterwards."""
+    def scratch(self) -> Iterator[Path]:
+        """A folder on a disk for files on the way: of the engine, or rows that wait."""
         scratch = self.folder / f".{uuid4()}.scratch"
         scratch.mkdir()
         try:

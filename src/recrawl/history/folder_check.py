@@ -53,6 +53,15 @@ def damaged(folder: Place, wrong: str) -> str:
     )
 
 
+def check_urls(folder: Place, n_bad: int, n_pages: int) -> None:
+    """Refuse a history without the URLs of visited pages: a visit is written after its page's URL."""
+    if n_bad:
+        raise HistoryError(
+            f"the table {folder / 'urls'} has no URL for {n_bad:,} of {n_pages:,} visited pages: files of it are damaged or "
+            "missing. Restore the history from a copy, or import its sources into a new one."
+        )
+
+
 def check_place(folder: Place) -> None:
     """Refuse a place where no history can be made."""
     where = "--history DIR or RECRAWL_HISTORY"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -19,10 +19,11 @@ import pyarrow.dataset as ds
 from recrawl.core.arrays import Ints
 from recrawl.core.places import Place, place
 from recrawl.core.times import NEVER, microseconds, parse_moment
-from recrawl.errors import HistoryError
 from recrawl.history.batch import BatchBuilder
 from recrawl.history.beside import Beside
+from recrawl.history.bucket_view import BucketStore
 from recrawl.history.description import describe
+from recrawl.history.folder_check import check_urls
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import best_rows, distinct
 from recrawl.history.link_sets import LinkSets
@@ -32,7 +33,6 @@ from recrawl.history.row_groups import RowGroup
 from recrawl.history.schema import VISITS, Batch
 from recrawl.history.store import Appended, Store
 from recrawl.history.timeline import Timeline, TooSlim, build, ordered
-from recrawl.history.url_lookup import look_up
 from recrawl.history.visit_table import VisitTable
 from recrawl.history.watching import WATCHING
 from recrawl.web.urls import canonical, page_id
@@ -114,6 +114,18 @@ class History:
         if at.tzinfo is None:
             raise ValueError(f"as_of needs an aware time, e.g. {at.isoformat()}+00:00")
         return History(self.store, min(at, self.until) if self.until else at)
+
+    def layout(self) -> int | None:
+        """The number of buckets that it is laid out in; None: it is not."""
+        return self.store.layout()
+
+    def bucket(self, number: int, n: int) -> History:
+        """The same history restricted to the pages of one bucket of `n` (see `recrawl.history.buckets.bucket_of`); only to be read.
+
+        Quick if the history is laid out in `n` buckets, and right in any case. All buckets together are the history. What is kept
+        beside the visits (plans, hints, settings) is that of the whole history.
+        """
+        return History(BucketStore(self.store, number, n), self.until)
 
     @classmethod
     def of(cls, history: History | str | Path) -> History:
@@ -260,17 +272,13 @@ class History:
 
     def urls_of(self, ids: Ints) -> pa.Array:
         """The URLs of page or link ids; null where an id is not known."""
-        return self.store.scan("urls", partial(look_up, np.asarray(ids, np.int64)))
+        return self.store.look_up(np.asarray(ids, np.int64))
 
     def page_urls(self, ids: Ints) -> pa.Array:
         """The URLs of visited pages: each has one, since a visit is written after its URL, or the table is damaged."""
         found = self.urls_of(ids)
         is_url = pc.or_(pc.starts_with(found, "https://"), pc.starts_with(found, "http://")).fill_null(False)
-        if n_bad := len(found) - pc.sum(is_url, min_count=0).as_py():
-            raise HistoryError(
-                f"the table {self.store.folder / 'urls'} has no URL for {n_bad:,} of {len(found):,} visited pages: files of it are "
-                "damaged or missing. Restore the history from a copy, or import its sources into a new one."
-            )
+        check_urls(self.store.folder, len(found) - pc.sum(is_url, min_count=0).as_py(), len(found))
         return found
 
     def visited(self, url: str) -> str | None:
@@ -296,9 +304,12 @@ class History:
         links = sets.links[np.repeat(is_shown, np.diff(sets.start))]
         return int((np.isin(traps, links) | np.isin(traps, self.timeline.pages)).sum())
 
-    def compact(self) -> None:
-        """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile."""
-        self.store.compact()
+    def compact(self, buckets: int | None = None) -> None:
+        """Rewrite the tables sorted and without repeated rows; others may go on reading and writing meanwhile.
+
+        `buckets`: lay it out in this many buckets of whole sites, each in files of its own; 0: in none; None: as it is now.
+        """
+        self.store.compact(buckets)
         for table in (HINTS, PLANS_TABLE, WATCHING):
             table.compact(self.beside)
 

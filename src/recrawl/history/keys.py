@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from recrawl.core.array_hashing import hash64_strings
 from recrawl.core.arrays import Flags, Ints, Ints8
+from recrawl.history.schema import KEY
 from recrawl.web.visit import Outcome
 
+Keys = tuple[Ints, Ints, Ints]  # of visits: page, time and precedence
 Run = TypeVar("Run")
 
 
@@ -134,6 +136,19 @@ def best_rows(page: Ints, at: Ints, rank: Callable[[], Ints]) -> Ints:
         order = order[np.lexsort((rank()[order], at, page))]
         order = order[np.append(~repeated, True)]  # ascending by precedence: the last of equal keys is the best
     return order
+
+
+def visit_keys(rows: pa.Table) -> Keys:
+    """The page, the time and the precedence of each of some visits."""
+    return (rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy(), precedence(rows))
+
+
+def unique_rows(name: str, rows: pa.Table) -> pa.Array:
+    """The rows of a table to keep, in the order of its key: one for each key."""
+    if name == "visits":
+        page, at, rank = visit_keys(rows)
+        return pa.array(best_rows(page, at, lambda: rank))
+    return pa.array(np.unique(rows[KEY[name]].to_numpy(), return_index=True)[1])
 
 
 def ranges_of(key: str, n: int) -> list[pc.Expression | None]:

@@ -22,6 +22,7 @@ from deltalake.exceptions import DeltaError
 from recrawl.core.places import ObjectPath, Place, located
 from recrawl.history.commits import ABANDONED, CONFIGURATION, Action, DurableTable
 from recrawl.history.delta import entry_name, is_table, load, options_of
+from recrawl.history.schema import KEY, TABLES
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class ObjectTable(DurableTable):
                 (self.folder / each.name).unlink()
 
     @contextmanager
-    def _scratch(self) -> Iterator[Path]:
+    def scratch(self) -> Iterator[Path]:
+        """A folder on a disk of this machine."""
         with TemporaryDirectory() as scratch:
             yield Path(scratch)
 
@@ -78,3 +80,9 @@ def table_in(folder: Place, schema: pa.Schema, **about: Any) -> DurableTable:
     """The commits of the table in a folder or below a prefix."""
     kind = ObjectTable if isinstance(folder, ObjectPath) else DurableTable
     return kind(folder, schema, **about)
+
+
+def durable_table(folder: Place, name: str) -> DurableTable:
+    """The commits of one of the tables of a history."""
+    # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
+    return table_in(folder / name, TABLES[name], plain=KEY.get(name))

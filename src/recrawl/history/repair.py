@@ -23,10 +23,10 @@ from recrawl.history.delta import LOG, data_files, metadata_of
 from recrawl.history.folder_check import check_format, note_versions, noted_versions
 from recrawl.history.hints import HINTS
 from recrawl.history.log_check import damage
+from recrawl.history.object_commits import durable_table
 from recrawl.history.opened import open_table
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.schema import TABLES
-from recrawl.history.store import durable_table
 from recrawl.history.watching import WATCHING
 
 

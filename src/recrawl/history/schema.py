@@ -110,4 +110,10 @@ KEY = {
     "importance": "digest",
 }
 
+#: Tables of which every row is about one page.
+BY_PAGE = ("visits", "given", "importance")
+
+#: Tables that visits point into, and the column of `visits` that does so.
+SHOWN = {"link_sets": "links", "texts": "terms", "short_terms": "terms", "vectors": "terms", "sketches": "terms"}
+
 Batch: TypeAlias = dict[str, pa.Table]  #: table name → rows; missing tables are empty

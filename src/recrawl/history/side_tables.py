@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from recrawl.errors import HistoryError
 from recrawl.history.beside import Beside
-from recrawl.history.commits import ROW_GROUP, Conflict, DurableTable
+from recrawl.history.commits import PART, ROW_GROUP, Conflict, DurableTable
 from recrawl.history.delta import data_files, dataset
 from recrawl.history.object_commits import table_in
 from recrawl.history.opened import open_table
@@ -41,7 +41,7 @@ class SideTable:
         try:
             table = open_table(durable.folder)
             rows = dataset(data_files(table, durable.folder), self.schema).to_table().combine_chunks()
-            durable.rewrite(rows.to_batches(max_chunksize=ROW_GROUP), table)
+            durable.rewrite([(PART, rows.to_batches(max_chunksize=ROW_GROUP))], table)
         except (TableNotFoundError, Conflict):  # another process has just done the same
             return
         except (OSError, DeltaError) as error:

@@ -28,7 +28,7 @@ from recrawl.errors import BadState
 from recrawl.history.beside import Beside
 
 FOLDER = "states"
-FORMAT = 6  #: raised when an older state would lead to other numbers, or cannot be read
+FORMAT = 7  #: raised when an older state would lead to other numbers, or cannot be read
 PIECE = 8 << 20  #: bytes
 SMALL = 1 << 18  #: bytes; arrays up to this size are in the file of the checkpoint itself
 CHECKPOINTS = 4  #: that are kept of one subject

@@ -26,7 +26,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.places import Place, make_folder
 from recrawl.errors import HistoryError
-from recrawl.history.commits import Conflict, DurableTable
+from recrawl.history.buckets import bucket_in, checked, layout_of
+from recrawl.history.commits import PART, Conflict, DurableTable
 from recrawl.history.delta import data_files, dataset, is_table, n_bytes_of, read_file
 from recrawl.history.folder_check import (
     MARKER,
@@ -38,12 +39,14 @@ from recrawl.history.folder_check import (
     note_versions,
     write_marker,
 )
-from recrawl.history.keys import KnownIds, best_rows, precedence, ranges_of, settle
+from recrawl.history.keys import Keys, KnownIds, best_rows, ranges_of, settle, unique_rows, visit_keys
+from recrawl.history.layout import Layout
 from recrawl.history.log_check import damage
-from recrawl.history.object_commits import table_in
+from recrawl.history.object_commits import durable_table
 from recrawl.history.opened import open_table
 from recrawl.history.row_groups import RowGroup, row_groups
 from recrawl.history.schema import KEY, LATER, TABLES, VISITS, Batch
+from recrawl.history.url_lookup import look_up
 
 T = TypeVar("T")
 #: As they are read: the texts of a large history do not fit 32-bit offsets.
@@ -72,6 +75,8 @@ class FilesReplaced(Exception):
 
 class Store:
     """The tables of one history directory."""
+
+    part = ""  #: which part of the history this is, in words; empty: all of it
 
     def __init__(self, folder: Place, *, missing_ok: bool = False) -> None:
         self.folder = folder
@@ -129,7 +134,7 @@ class Store:
 
     def read(self, name: str, columns: list[str] | None = None, where: ds.Expression | None = None) -> pa.Table:
         """Rows of one table, as they are on disk."""
-        return self._read(name, lambda files: dataset(files, _WIDE[name]).to_table(columns=columns, filter=where))
+        return self._read(name, lambda files: self._dataset(name, files).to_table(columns=columns, filter=where))
 
     def read_at_once(
         self, name: str, work: Callable[[ds.Dataset], T], only: frozenset[str] | None = None
@@ -144,13 +149,23 @@ class Store:
                 files = [file for file in files if os.path.basename(file) in only]
                 if len(files) < len(only):
                     raise FilesReplaced(name)
-            return work(dataset(files, _WIDE[name])), tuple(sorted(map(os.path.basename, files)))
+            return work(self._dataset(name, files)), tuple(sorted(map(os.path.basename, files)))
 
         return self._read(name, read)
 
     def scan(self, name: str, work: Callable[[list[RowGroup]], T]) -> T:
         """The result of the work on the row groups of a table; it starts again if a compaction replaces them meanwhile."""
-        return self._read(name, lambda files: work(row_groups(files)))
+        return self._read(name, lambda files: work(self._row_groups(name, files)))
+
+    def look_up(self, ids: Ints) -> pa.Array:
+        """The URLs of pages and links; null where an id is not known."""
+        return self.scan("urls", partial(look_up, ids))
+
+    def _dataset(self, name: str, files: list[str]) -> ds.Dataset:
+        return dataset(files, _WIDE[name])
+
+    def _row_groups(self, name: str, files: list[str]) -> list[RowGroup]:
+        return row_groups(files)
 
     def _read(self, name: str, work: Callable[[list[str]], T]) -> T:
         try:
@@ -164,6 +179,16 @@ class Store:
             wrong = wrong or f"cannot read the table {self.folder / name}: {first_line(error)}"
             raise HistoryError(damaged(self.folder, wrong)) from error
 
+    def layout(self) -> int | None:
+        """The number of buckets that the visits are laid out in; None: they are not."""
+        return layout_of(self.files("visits"))
+
+    def n_unlaid(self) -> int:
+        """How many files of visits came since they were laid out; 0 where they never were."""
+        files = self.files("visits")
+        n = layout_of(files)
+        return 0 if n is None else sum(bucket_in(file) is None for file in files)
+
     def size_in_bytes(self) -> dict[str, int]:
         """Bytes of live data per table."""
         return _despite_compaction(lambda: {name: n_bytes_of(self.files(name)) for name in TABLES})
@@ -172,24 +197,38 @@ class Store:
         """Live data files per table."""
         return {name: len(self.files(name)) for name in TABLES}
 
-    def compact(self) -> None:
+    def compact(self, buckets: int | None = None) -> None:
         """Rewrite every table sorted and without repeated rows, and delete the files this makes superfluous.
 
-        Rows that others append meanwhile stay: an overwrite replaces only the files it has read.
+        Rows that others append meanwhile stay: an overwrite replaces only the files it has read. `buckets`: how many to lay it out
+        in; 0: none; None: as many as it is laid out in.
         """
+        n = checked(buckets) if buckets else buckets
         try:
-            for name in filter(self._is_there, TABLES):
-                _despite_compaction(partial(self._compact, name))
+            if n := self.layout() if n is None else n:
+                self._lay_out(n)
+            else:
+                for name in filter(self._is_there, TABLES):
+                    _despite_compaction(partial(self._compact, name))
             if self._is_made:
                 note_versions(self.folder)
-        except (OSError, DeltaError) as error:
+        except (OSError, DeltaError, pa.ArrowException) as error:
             raise HistoryError(
                 f"cannot compact the history {self.folder}: {first_line(error)}; nothing was lost"
             ) from error
 
     def _compact(self, name: str) -> None:
         table = self._open(name)
-        self._durable(name).rewrite(self._sorted_batches(name, data_files(table, self.folder / name)), table)
+        batches = self._sorted_batches(name, data_files(table, self.folder / name))
+        self._durable(name).rewrite([(PART, batches)], table)
+
+    def _lay_out(self, n: int) -> None:
+        layout = Layout(folder=self.folder, n=n, rows_at_once=ROWS_AT_ONCE, bytes_at_once=BYTES_AT_ONCE)
+        names = list(filter(self._is_there, TABLES))
+        if names:
+            _despite_compaction(layout.lay_out_urls)
+            _despite_compaction(partial(self._compact, "terms"))
+            _despite_compaction(partial(layout.lay_out_visits, names))
 
     def _sorted_batches(self, name: str, files: list[str]) -> Iterator[pa.RecordBatch]:
         key = "page" if name == "visits" else KEY[name]
@@ -197,7 +236,7 @@ class Store:
         n_parts = max(1, -(-rows.count_rows() // ROWS_AT_ONCE), -(-n_bytes // BYTES_AT_ONCE)) if files else 0
         for where in ranges_of(key, n_parts):
             part = rows.to_table(filter=where)
-            yield from part.take(_unique_rows(name, part)).combine_chunks().to_batches(max_chunksize=131_072)
+            yield from part.take(unique_rows(name, part)).combine_chunks().to_batches(max_chunksize=131_072)
 
     def _durable(self, name: str) -> DurableTable:
         return durable_table(self.folder, name)
@@ -235,7 +274,7 @@ class Store:
         table = self._open("visits")
         self._read_visit_keys(data_files(table, self.folder / "visits"))
         n_read = rows.num_rows
-        page, at, rank = _visit_keys(rows)
+        page, at, rank = visit_keys(rows)
         rows = rows.take(pa.array(best := best_rows(page, at, lambda: rank)))
         page, at, rank = page[best], at[best], rank[best]
         is_known, known_rank = self._known_visits(page, at)
@@ -249,7 +288,7 @@ class Store:
     def _read_visit_keys(self, files: list[str]) -> None:
         for file in files:
             if file not in self._visit_files:
-                self._visit_runs.append(_sorted_keys([_visit_keys(read_file(file, schema=VISITS))]))
+                self._visit_runs.append(_sorted_keys([visit_keys(read_file(file, schema=VISITS))]))
                 self._visit_files.add(file)
                 settle(self._visit_runs, lambda run: len(run[0]), _sorted_keys)
 
@@ -263,17 +302,10 @@ class Store:
         return is_known, rank
 
 
-Keys = tuple[Ints, Ints, Ints]
-
-
 def _sorted_keys(parts: list[Keys]) -> Keys:
     page, at, rank = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = best_rows(page, at, lambda: rank)
     return page[order], at[order], rank[order]
-
-
-def _visit_keys(rows: pa.Table) -> Keys:
-    return (rows["page"].to_numpy(), rows["at"].cast(pa.int64()).to_numpy(), precedence(rows))
 
 
 def _find(keys: Keys, page: Ints, at: Ints) -> tuple[Flags, Ints]:
@@ -292,13 +324,6 @@ def _find(keys: Keys, page: Ints, at: Ints) -> tuple[Flags, Ints]:
     rank = np.zeros(len(page), np.int64)
     rank[is_there] = keys[2][low[is_there]]
     return is_there, rank
-
-
-def _unique_rows(name: str, rows: pa.Table) -> pa.Array:
-    if name == "visits":
-        page, at, rank = _visit_keys(rows)
-        return pa.array(best_rows(page, at, lambda: rank))
-    return pa.array(np.unique(rows[KEY[name]].to_numpy(), return_index=True)[1])
 
 
 def _despite_compaction(work: Callable[[], T]) -> T:
@@ -322,9 +347,3 @@ def _was_compacted(error: Exception) -> bool:
     """Whether files were replaced meanwhile; a writer that reads them wraps the error, and keeps only its text."""
     gone = ("FileNotFoundError", "No such file")
     return isinstance(error, FileNotFoundError | CommitFailedError) or any(text in str(error) for text in gone)
-
-
-def durable_table(folder: Place, name: str) -> DurableTable:
-    """The commits of one of the tables."""
-    # Ids are hashes: no dictionary or run length helps, except in visits, where a page's rows are together once compacted.
-    return table_in(folder / name, TABLES[name], plain=KEY.get(name))

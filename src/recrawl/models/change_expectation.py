@@ -9,10 +9,12 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Floats32, Ints
+from recrawl.core.exact_sums import ExactSums
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, US_PER_DAY, microseconds
+from recrawl.core.whole import ONE_PIECE, Columns, Whole, sampled
 from recrawl.core.workers import over_ranges
-from recrawl.world.pages import Visits
+from recrawl.world.pages import Pages, Visits
 
 #: Changes per day: never, and from once in a year and a half to once in a minute and a half, each a quarter more than the last.
 RATES = np.append(0.0, 2.0 ** (np.arange(-27, 31) / 3.0))
@@ -39,7 +41,7 @@ class ChangeExpectation:
     def __init__(self, n_pages: int) -> None:
         self.n_compared, self.n_changed = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
         self._seen: Ints = np.full(n_pages, NEVER)
-        self._days = self._frequencies = 0.0  # the lengths of all intervals, and of their inverses: intervals per day
+        self._lengths = ExactSums(2)  # of all intervals, and their inverses: intervals per day
         # The log-likelihood of each rate: once for all pages with the same past, since most pages are alike.
         self._fits, self._fit_of = np.zeros((16, len(RATES)), np.float32), np.zeros(n_pages, np.int64)
         self._n_fits = 1  # rows in use; the others are room to grow
@@ -57,8 +59,8 @@ class ChangeExpectation:
         days = np.maximum((visits.at[known] - self._seen[page]) / US_PER_DAY, SHORTEST_DAYS)
         self._seen[visits.page[visits.came]] = visits.at[visits.came]
         self._add(page, *_fits(days, changed))
-        self._days += float(days.sum())
-        self._frequencies += float((1.0 / days).sum())
+        self._lengths.add_to(0, days)
+        self._lengths.add_to(1, 1.0 / days)
         self.n_compared[page] += 1
         self.n_changed[page] += changed
         self._shares = None
@@ -74,32 +76,54 @@ class ChangeExpectation:
         self._fits[begin : self._n_fits] = self._fits[pairs // len(rows)] + rows[pairs % len(rows)]
         self._fit_of[page] = begin + place
         if self._n_fits > 1.25 * len(self._fit_of) + 1_000:
-            used, self._fit_of = np.unique(self._fit_of, return_inverse=True)
-            self._fits, self._n_fits = self._fits[used], len(used)
+            used, place = np.unique(
+                np.append(0, self._fit_of), return_inverse=True
+            )  # pages to come begin with the first row
+            self._fits, self._fit_of, self._n_fits = self._fits[used], place[1:], len(used)
 
-    @property
-    def shares(self) -> Floats:
+    def shares(self, pages: Pages | None = None) -> Floats:
         """The share of pages that change at each of `RATES`; one imagined page more has each of them equally."""
         if self._shares is None:
-            compared = np.flatnonzero(self.n_compared)
-            sample = self._fit_of[compared[:: len(compared) // MAX_SAMPLE + 1]]
-            fit = self._fits[sample].astype(np.float64)
-            frequency = self._frequencies / max(int(self.n_compared.sum()), 1)
-            n_distinct = np.searchsorted(RATES, math.log(100) * frequency) + 1 if len(compared) else len(RATES)
-            self._shares = np.zeros(len(RATES))
-            self._shares[:n_distinct] = _shares(fit[:, :n_distinct])
+            whole, keys = (ONE_PIECE, np.arange(len(self._seen))) if pages is None else (pages.whole, pages.keys)
+            self._shares = self._learnt_shares(whole, keys)
         return self._shares
 
-    def expect(self, now: datetime, of: Ints | None = None) -> Floats:
+    def _learnt_shares(self, whole: Whole, keys: Ints) -> Floats:
+        n_pages, n_intervals = self._counts(whole)
+        compared = np.flatnonzero(self.n_compared)
+        some = compared[sampled(keys[compared], n_pages, MAX_SAMPLE)]
+
+        def sample() -> Columns:
+            rows = self._fits[self._fit_of[some]]
+            return {"key": keys[some], **{str(i): rows[:, i] for i in range(len(RATES))}}
+
+        rows = whole.rows("rates of change", sample)
+        fit = np.stack([rows[str(i)] for i in range(len(RATES))], axis=1).astype(np.float64)
+        frequency = whole.totals("lengths of intervals", lambda: self._lengths)[1] / max(n_intervals, 1)
+        n_distinct = np.searchsorted(RATES, math.log(100) * frequency) + 1 if n_pages else len(RATES)
+        shares = np.zeros(len(RATES))
+        shares[:n_distinct] = _shares(fit[:, :n_distinct])
+        return shares
+
+    def _counts(self, whole: Whole) -> tuple[int, int]:
+        """Pages that were compared with an earlier copy, and how often."""
+        counts = whole.counts(
+            "intervals", lambda: np.array([np.count_nonzero(self.n_compared), self.n_compared.sum()], np.int64)
+        )
+        return int(counts[0]), int(counts[1])
+
+    def expect(self, now: datetime, of: Ints | None = None, pages: Pages | None = None) -> Floats:
         """The probability that each page, or each of some, is no longer as it was when last seen.
 
-        A page that never answered counts as having waited as long as is usual between two answers.
+        A page that never answered counts as having waited as long as is usual between two answers. `pages`: all of them; without
+        these they are taken to be a whole collection.
         """
+        whole = ONE_PIECE if pages is None else pages.whole
         seen, fit_of = (self._seen, self._fit_of) if of is None else (self._seen[of], self._fit_of[of])
-        usual = self._days / max(int(self.n_compared.sum()), 1)
+        usual = whole.totals("lengths of intervals", lambda: self._lengths)[0] / max(self._counts(whole)[1], 1)
         waited = np.maximum(microseconds(now) - np.where(seen == NEVER, 0, seen), 0) / US_PER_DAY
         waited = np.where(seen == NEVER, usual, waited)
-        probability, shares = np.empty(len(fit_of)), self.shares
+        probability, shares = np.empty(len(fit_of)), self.shares(pages)
         over_ranges(len(fit_of), lambda low, high: _mixed(low, high, self._fits, fit_of, shares, waited, probability))
         return probability
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
 from recrawl.core.growing import grown
+from recrawl.core.whole import Whole
 from recrawl.world.pages import Pages, Visits
+
+if TYPE_CHECKING:
+    from recrawl.core.exact_sums import ExactSums
 
 
 class LinkExpectation:
@@ -44,31 +49,55 @@ class LinkExpectation:
         self.n_visits[page] += 1
         self.hours[page] += visits.age_hours[counts]
 
-    def prior(self) -> tuple[float, float]:
-        """Mean rate (links per hour) over all pages, and how many hours of a page's own past weigh as much as it."""
+    def _totals(self) -> ExactSums:
+        """Hours, their squares, links and pages where there are any; visits, hits; sizes, and pages of which they are known."""
+        from recrawl.core.exact_sums import ExactSums
+
+        seen, known = self.hours > 0, ~np.isnan(self.size)
+        sums = ExactSums(8)
+        terms = (
+            self.hours,
+            self.hours**2,
+            self.n_links[seen],
+            np.array([float(seen.sum())]),
+            self.n_visits,
+            self.n_hits,
+        )
+        for which, each in enumerate((*terms, self.size[known], np.array([float(known.sum())]))):
+            sums.add_to(which, each)
+        return sums
+
+    def _strength(self, totals: Floats, mean: float, whole: Whole) -> float:
+        """How many hours of a page's own past weigh as much as the mean rate (links per hour) over all pages."""
+        hours, squares, _, n_pages = totals[:4].tolist()
+        if not n_pages:
+            return 1.0
         seen = self.hours > 0
-        if not seen.any():
-            return 0.0, 1.0
-        links, hours = self.n_links[seen], self.hours[seen]
-        mean = float(links.sum() / hours.sum())
+
+        def deviations() -> Floats:
+            return self.hours[seen] * (self.n_links[seen] / self.hours[seen] - mean) ** 2
+
         # The spread of the rates beyond that of random counts (method of moments).
-        spread = float((hours * (links / hours - mean) ** 2).sum() - mean * len(links))
-        variance = spread / max(float(hours.sum() - (hours**2).sum() / hours.sum()), 1e-9)
-        strength = mean / variance if variance > 0 and mean > 0 else float(hours.mean())
-        return mean, float(np.clip(strength, 1e-3, hours.sum()))
+        spread = whole.total("spread of rates", deviations) - mean * n_pages
+        variance = spread / max(hours - squares / hours, 1e-9)
+        strength = mean / variance if variance > 0 and mean > 0 else hours / n_pages
+        return float(np.clip(strength, 1e-3, hours))
 
     def expect(self, pages: Pages, now: datetime, of: Ints | None = None) -> tuple[Floats, Floats]:
         """New links expected of a visit now, and the probability of at least one; for some pages, or for all."""
         page = np.arange(len(pages)) if of is None else of
         waited = pages.age_hours(now)[page]
-        mean, strength = self.prior()
+        totals = pages.whole.totals("links expected", self._totals)
+        hours, _, links, _, n_visits, n_hits, n_links, n_sizes = totals.tolist()
+        mean = links / hours if hours else 0.0
+        strength = self._strength(totals, mean, pages.whole)
         rate = (self.n_links[page] + mean * strength) / (self.hours[page] + strength)
-        gap = self.hours.sum() / max(self.n_visits.sum(), 1.0) or 1.0
+        gap = hours / max(n_visits, 1.0) or 1.0
         waited = np.where(np.isfinite(waited), waited, gap)
-        usual = np.nanmean(self.size) if (~np.isnan(self.size)).any() else 0.0
+        usual = n_links / n_sizes if n_sizes else 0.0
         size = np.where(np.isnan(self.size[page]), usual, self.size[page])
         expected = np.minimum(rate * waited, size)
-        hit_rate = self.n_hits.sum() / max(self.n_visits.sum(), 1.0)
+        hit_rate = n_hits / max(n_visits, 1.0)
         missed = (self.n_visits[page] - self.n_hits[page] + self.pseudo_visits * (1 - hit_rate)) / (
             self.n_visits[page] + self.pseudo_visits
         )

@@ -144,7 +144,8 @@ def _columns(prediction: Prediction) -> dict[str, NDArray[Any]]:
 
 def _key(history: History, model: str | Path) -> bytes:
     """What predictions depend on: the model and the visits."""
-    files = "\n".join([str(history.until), *sorted(history.store.files("visits"))])
+    part = [history.store.part] if history.store.part else []
+    files = "\n".join([*part, str(history.until), *sorted(history.store.files("visits"))])
     return hashlib.sha256(Path(model).read_bytes() + files.encode()).hexdigest().encode()
 
 

@@ -119,7 +119,7 @@ def explain(situation: Situation, request: PlanRequest, budget: Budget, url: str
 
 def _rank(situation: Situation, request: PlanRequest, choice: Choice, page: int, now: datetime) -> int:
     """The rank of a page in the plan."""
-    order, _ = situation.by_worth(choice, request, now)
+    order = situation.order(situation.worth(choice, request, now))
     return int(np.flatnonzero(choice.page[order] == page)[0]) + 1
 
 

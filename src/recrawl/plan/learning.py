@@ -265,6 +265,8 @@ class Learning:
             about += [self.focus.name]
         if self.roots != DOMAINS:
             about += [self.roots.spec, *sorted(self.roots.listed)]
+        if self.history.store.part:
+            about += [self.history.store.part]
         return xxhash.xxh64_hexdigest(orjson.dumps(about))
 
     def _begin_keeping(self, learnt: Learnt) -> None:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from recrawl.core.arrays import Flags, Floats, Ints, Times
-from recrawl.core.hashing import hash64
+from recrawl.core.arrays import Flags, Ints
 from recrawl.core.options import record_of
-from recrawl.core.times import NEVER, microseconds, parse_moment, parse_period
+from recrawl.core.times import parse_moment, parse_period
 from recrawl.history import History
+from recrawl.plan.assembly import assembled, chosen_pages, expected_gains, hours_of, left_out, waiting
 from recrawl.plan.budgets import pages_of
 from recrawl.plan.default import default_policy
 from recrawl.plan.explain import PlanExplanation
@@ -34,11 +34,9 @@ from recrawl.plan.situation import Situation
 from recrawl.plan.survey import survey
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget, Cause
-from recrawl.policies.choice import Choice
 from recrawl.policies.registry import blaming, check_choice
-from recrawl.web import urls
 from recrawl.world.notions import notion_or_any
-from recrawl.world.roots import DOMAINS, Roots, parse_roots, site_names
+from recrawl.world.roots import Roots, parse_roots
 
 if TYPE_CHECKING:
     from recrawl.models.link_relevance import Focus
@@ -106,7 +104,7 @@ class Planner:
             self.on_note(note)
         learning = Learning(
             history=self.history,
-            policy=self._policy(),
+            policy=self.chosen_policy(),
             now=self.now,
             every=options.every,
             notion=notion_or_any(options.change),
@@ -136,8 +134,12 @@ class Planner:
     @cached_property
     def request(self) -> PlanRequest:
         """The options with everything worked out that depends on the history."""
-        options, unwatched = self.options, self._unwatched()
-        n_pages = len(self.situation.pages) - int(np.isin(self.situation.page, unwatched).sum())
+        unwatched = self.unwatched
+        return self.request_for(len(self.situation.pages) - int(np.isin(self.situation.page, unwatched).sum()))
+
+    def request_for(self, n_pages: int) -> PlanRequest:
+        """The same where that many pages are known and watched."""
+        options = self.options
         pages = pages_of(options.budget, n_pages)
         if pages > n_pages:
             self.on_note(f"budget {options.budget} is above the number of known pages: {n_pages:,} are used")
@@ -152,7 +154,7 @@ class Planner:
             every=options.every,
             goal=options.goal,
             forbidden=self.forbidden,
-            unwatched=unwatched,
+            unwatched=self.unwatched,
             change=options.change,
             links=options.links,
             focus=self.focus,
@@ -164,7 +166,8 @@ class Planner:
         """What may be fetched, with the pages barred that must not be."""
         return budget_of(self.situation, self.request, self.now)
 
-    def _unwatched(self) -> Ints:
+    @cached_property
+    def unwatched(self) -> Ints:
         """Ids of the pages that are known and not watched."""
         if self.options.unwatched:
             return np.empty(0, np.int64)
@@ -172,7 +175,8 @@ class Planner:
 
         return unwatched(self.history)
 
-    def _policy(self) -> Policy:
+    def chosen_policy(self) -> Policy:
+        """The policy that the options name, or the default."""
         from recrawl.policies.settings import made
 
         options = self.options
@@ -255,47 +259,20 @@ def make_plan(situation: Situation, request: PlanRequest, now: datetime) -> Plan
         choice = policy.choose(pages, budget, now)
         ranked = policy.choose(pages, replace(budget, pages=twice, per_cycle=budget.pages), now)
         check_choice(choice, ranked)
-    order, worth = situation.by_worth(choice, request, now)
-    page, (expected, likely) = choice.page[order], (values[order] for values in situation.expected(choice, now))
-    links_of_ranked, likely_of_ranked = situation.expected(ranked, now)
-    spread = choice.spreads()
-    changed = situation.changed_given_links(request, now, page, likely)
-    may = np.ones(len(pages), np.bool_) if budget.barred is None else budget.barred == 0
-    last = pages.last_visit[page]
-    starving = may & (pages.age_hours(now) > _hours(request.max_wait))
-    starving[page] = False
-    url = situation.url.take(pa.array(page))
-    changed_of_ranked = situation.changed_given_links(request, now, ranked.page, likely_of_ranked)
-    return Plan(
-        id=_plan_id(now, situation.policy.name, situation.page[page], expected),
-        made_at=now,
-        policy=situation.policy.name,
+    n_starving, n_may = waiting(situation, request, budget, choice, now)
+    counts = None if choice.cause is None else np.bincount(choice.cause, minlength=len(Cause))
+    return assembled(
+        chosen=chosen_pages(situation, request, now, choice),
+        ranked=expected_gains(situation, request, now, ranked),
         request=request,
-        page=situation.page[page],
-        url=url,
-        host=[urls.host(text) for text in url.to_pylist()],
-        expected=expected,
-        low=spread.low[order],
-        high=spread.high[order],
-        probability=likely,
-        probability_changed=changed,
-        last_visit_at=_times(last),
-        last_change_at=_times(situation.last_change[page]),
-        due_at=_times(np.maximum(microseconds(now), np.where(last == NEVER, NEVER, last + _us(request.min_gap)))),
-        reason=[request.in_focus(choice.why(int(i), situation.page_names(int(choice.page[i])))) for i in order],
-        worth=worth,
-        is_trial=choice.trials[order],
-        importance=None if pages.importance is None else pages.importance[page],
+        now=now,
+        policy=situation.policy,
         n_known=len(pages),
-        left_out=_left_out(choice, len(pages)),
-        links_by_budget=np.cumsum(links_of_ranked),
-        changed_by_budget=np.cumsum(changed_of_ranked),
-        n_starving=int(starving.sum()),
-        budget_needed=int(np.ceil(may.sum() * situation.cycle_hours / _hours(request.max_wait))),
+        left_out=left_out(counts, len(pages) - len(choice)),
+        n_starving=n_starving,
+        n_may=n_may,
         cycle_hours=situation.cycle_hours,
         memo=dict(choice.memo),
-        chosen_by=repr(situation.policy),
-        site=None if request.roots == DOMAINS else site_names(url, request.roots),
     )
 
 
@@ -315,7 +292,7 @@ def budget_of(situation: Situation, request: PlanRequest, now: datetime) -> Budg
         bar(np.isin(situation.page, request.unwatched), Cause.NOT_WATCHED)
     if not request.retry_gone:
         bar(pages.is_gone, Cause.GONE)
-    bar(pages.age_hours(now) < _hours(request.min_gap), Cause.TOO_SOON)
+    bar(pages.age_hours(now) < hours_of(request.min_gap), Cause.TOO_SOON)
     if request.threshold is not None:
         bar(situation.probability(request, now) < request.threshold, Cause.UNPROMISING)
     return Budget(request.pages, request.per_host, request.per_site, barred)
@@ -338,27 +315,3 @@ def matching(url: pa.Array, patterns: Sequence[str]) -> Flags:
         expression = fnmatch.translate(plain).replace(r"\Z", r"\z").replace("(?>", "(?:")
         matches |= np.asarray(pa.compute.match_substring_regex(url, f"^{expression}"))
     return matches
-
-
-def _left_out(choice: Choice, n_pages: int) -> dict[str, int]:
-    if choice.cause is None:
-        return {Cause.BELOW_CUT.words: n_pages - len(choice)}
-    counts = np.bincount(choice.cause, minlength=len(Cause))
-    return {cause.words: int(counts[cause]) for cause in Cause if cause and counts[cause]}
-
-
-def _plan_id(now: datetime, policy: str, page: Ints, expected: Floats) -> str:
-    digest = hash64(f"{now.isoformat()} {policy} ".encode() + page.tobytes() + expected.tobytes()) & 0xFFFFFFFF
-    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{digest:08x}"
-
-
-def _times(us: Ints) -> Times:
-    return np.where(us == NEVER, np.datetime64("NaT", "us"), us.view("datetime64[us]"))
-
-
-def _us(gap: timedelta) -> int:
-    return gap // timedelta(microseconds=1)
-
-
-def _hours(length: timedelta) -> float:
-    return length / timedelta(hours=1)

@@ -61,7 +61,7 @@ class Situation:
         """The probability that the copy kept of each page is out of date; NaN where it is not known."""
         if self.changes is None:
             return np.full(len(self.pages) if of is None else len(of), np.nan)
-        changed = self.changes.expect(now, of)
+        changed = self.changes.expect(now, of, self.pages)
         if self.hints is None:
             return changed
         hinted = self.hints.probability if of is None else self.hints.probability[of]
@@ -104,23 +104,28 @@ class Situation:
         changed = self.changed(now, page)
         return np.maximum(changed, any_link) if request.change == ANY and request.goal == "links" else changed
 
-    def by_worth(self, choice: Choice, request: PlanRequest, now: datetime) -> tuple[Ints, Floats]:
-        """The order of the pages picked by what they are worth for the goal, the best first, and the worth of each in that order.
+    def worth(self, choice: Choice, request: PlanRequest, now: datetime) -> Floats:
+        """What the pages picked are worth for the goal.
 
-        A crawl that stops early has the best pages then, whatever the policy picked first. Equal ones stay in the policy's order.
         Worth is multiplied by the importance of the page; a policy's own score has that in it already.
-        For both goals at once only the policy's own score has one number for both. A policy that picks pages together keeps its
-        order.
+        For both goals at once only the policy's own score has one number for both.
         """
         expected, likely = self.expected(choice, now)
         weight = 1.0 if self.pages.importance is None else self.pages.importance[choice.page]
-        worth = {
+        worth: Floats = {
             "links": expected * weight,
             "content": np.nan_to_num(self.changed_given_links(request, now, choice.page, likely)) * weight,
             "both": choice.score,
         }[request.goal]
-        order = np.arange(len(choice)) if self.policy.keeps_order else np.argsort(-worth, kind="stable")
-        return order, worth[order]
+        return worth
+
+    def order(self, worth: Floats) -> Ints:
+        """The order of pages of these worths, in the policy's order so far: the best first, whatever the policy picked first.
+
+        A crawl that stops early has the best pages then. Equal ones stay in the policy's order, and a policy that picks pages
+        together keeps its order.
+        """
+        return np.arange(len(worth)) if self.policy.keeps_order else np.argsort(-worth, kind="stable")
 
     def page_names(self, of: int) -> PageName:
         """What other pages are called in a sentence about one: by their path, if they are on the same host."""

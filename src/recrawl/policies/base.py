@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from recrawl.core.growing import merged
+from recrawl.core.whole import Whole
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName, by_number
 from recrawl.policies.explanation import Explanation
@@ -39,6 +40,9 @@ class Policy:
     paper: ClassVar[str | None] = None  # what the paper calls it
     needs: frozenset[Need] = frozenset()  # what pages and visits must bring
     weighs: ClassVar[bool] = False  # what a visit is worth by the importance of the page, where any is stated
+    #: It can learn and choose for parts of a collection (whole sites), each in a process of its own: what else it rests on is asked
+    #: of `Pages.whole` and `Visits.whole`, and its choices say whose `turn` it was.
+    parted: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = False  # plans list pages as it chose them, not by what each is worth
     #: Constructor parameters that are objects with settings of their own, which `--set` reaches by their plain names.
     components: ClassVar[dict[str, type]] = {}
@@ -60,6 +64,17 @@ class Policy:
 
     def observe(self, visits: Visits) -> None:
         """Learn from a batch of visits, each with its own time; called once per cycle, also when nothing was visited."""
+
+    def learn_part(self, visits: Visits) -> None:
+        """Learn from some of the visits of a batch, as far as they tell by themselves. Policies that are `parted` only.
+
+        `settle` follows, after all other visits of the batch were learnt from elsewhere. What is asked of the whole before anything
+        has changed may be interrupted.
+        """
+        self.observe(visits)
+
+    def settle(self, whole: Whole) -> None:
+        """Learn what all pages share, by asking the whole. May be interrupted and called again."""
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The pages to fetch now. Changes nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,9 @@ class Choice:
     #: Numbers that the score was multiplied with, such as urgency: one entry per page picked.
     factors: Mapping[str, Floats] = field(default_factory=dict)
     is_trial: Flags | None = None  # picked only to learn how the page changes; None: none was
+    #: By what the pages took turns, for every page there is: ascending by the first of these, ties by the next, and then in the
+    #: order of the pages. It holds for pages picked and for those that were beyond a cap when it was their turn.
+    turn: tuple[NDArray[Any], ...] | None = None
     #: What the policy must remember of this choice: it comes back as `Visits.memo` with the visits made for it.
     memo: Mapping[str, float] = field(default_factory=dict)
 
@@ -92,6 +95,21 @@ class Choice:
     def trials(self) -> Flags:
         """Which pages were picked only to learn how they change."""
         return np.zeros(len(self), np.bool_) if self.is_trial is None else self.is_trial
+
+    def first(self, n: int) -> Choice:
+        """The first `n` pages picked; why others were not picked is not changed."""
+
+        def cut(values: Any) -> Any:
+            return None if values is None else values[:n]
+
+        return replace(
+            self,
+            page=self.page[:n],
+            score=self.score[:n],
+            expected=cut(self.expected),
+            factors={name: values[:n] for name, values in self.factors.items()},
+            is_trial=cut(self.is_trial),
+        )
 
     def then(self, other: Choice) -> Choice:
         """This choice and, after it, another one from the rest of the pages."""

@@ -32,6 +32,7 @@ class PreviousCount(Policy):
 
     name: ClassVar[str] = "previous-count"
     paper: ClassVar[str | None] = "NNL-Pr"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
@@ -76,6 +77,7 @@ class AverageCount(Policy):
 
     name: ClassVar[str] = "average-count"
     paper: ClassVar[str | None] = "NNL-Av"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:
@@ -115,6 +117,7 @@ class ContentChangeRate(Policy):
 
     name: ClassVar[str] = "content-change-rate"
     paper: ClassVar[str | None] = "CCR"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
 
     def start(self, pages: Pages) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.times import US_PER_HOUR, microseconds
+from recrawl.core.whole import Whole
 from recrawl.policies.base import TOP_OVERLAPS, Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
@@ -55,6 +56,7 @@ class ExpectedHarvest(Policy):
     """
 
     name: ClassVar[str] = "expected-harvest"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     components: ClassVar[dict[str, type]] = {"parts": Parts}
     not_kept: ClassVar[tuple[str, ...]] = ("_cached",)
@@ -99,6 +101,16 @@ class ExpectedHarvest(Policy):
         self._cached = None
         self.model_.observe(visits)
 
+    def learn_part(self, visits: Visits) -> None:
+        """Learn from some of the visits of a batch."""
+        self._cached = None
+        self.model_.learn(visits)
+
+    def settle(self, whole: Whole) -> None:
+        """Learn what all pages share."""
+        self._cached = None
+        self.model_.settle(whole)
+
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest score first, each given those before it."""
         from recrawl.policies.harvest.pick import pick
@@ -106,7 +118,7 @@ class ExpectedHarvest(Policy):
         from recrawl.policies.picking import caps_of
 
         n, hours = len(pages), microseconds(now) / US_PER_HOUR
-        if n == 0:
+        if pages.n_of_whole == 0:
             return Choice.none()
         at_hand = self._predicted(pages, budget, hours)
         model, predicted = at_hand.model, at_hand.predicted
@@ -119,8 +131,8 @@ class ExpectedHarvest(Policy):
             score = score * factor
         may = np.ones(n, np.bool_) if budget.barred is None else budget.barred == 0
         clock, last = at_hand.clock
-        trials = self._unexplored(pages, predicted, budget, may)
-        chosen, left, cause = pick(
+        trials, hopes = self._unexplored(pages, predicted, budget, may)
+        chosen, left, cause, worth = pick(
             score=score,
             unshared=predicted.worth.unshared,
             first=trials,
@@ -135,8 +147,12 @@ class ExpectedHarvest(Policy):
         )
         if budget.barred is not None:
             cause[~may] = budget.barred[~may]
-        is_trial = np.isin(chosen, trials)
-        reasons = HarvestReasons.of(chosen, hours, model, predicted, factor=left[chosen], is_trial=is_trial)
+        is_first = np.zeros(n, np.bool_)
+        is_first[trials], worth[trials] = True, -hopes
+        is_trial = is_first[chosen]
+        reasons = HarvestReasons.of(
+            chosen, hours, model, predicted, factor=left[chosen], is_trial=is_trial, whole=pages.whole
+        )
         return Choice(
             page=chosen,
             score=(score * left)[chosen],
@@ -146,6 +162,7 @@ class ExpectedHarvest(Policy):
             spread=reasons.spread,
             factors={name: factor[chosen] for name, factor in factors.items()},
             is_trial=is_trial,
+            turn=(~is_first, worth),
         )
 
     def _overlaps(self, page: int) -> tuple[tuple[int, float], ...]:
@@ -161,8 +178,8 @@ class ExpectedHarvest(Policy):
         cached = self._cached
         if cached is not None and (cached.hours, cached.per_cycle) == (hours, per_cycle):
             return cached
-        model = self.model_.at(hours, pages.related)
-        sweep = model.cycle_hours * max(len(pages) / max(per_cycle, 1), 1.0)
+        model = self.model_.at(hours, pages.related, pages.whole)
+        sweep = model.sweep(per_cycle)
         predicted = model.predict(hours, sweep, self._patience(model, hours, sweep))
         self._cached = _Cached(hours, per_cycle, model, predicted)
         return self._cached
@@ -174,8 +191,10 @@ class ExpectedHarvest(Policy):
             return most
         return min(most, max(math.log(2.0) * (hours - model.began), LEAST_PATIENCE * sweep))
 
-    def _unexplored(self, pages: Pages, predicted: HarvestPrediction, budget: Budget, may: Flags) -> Ints:
-        """Pages not yet visited twice, those that answer and are large first, as many as the budget has room for."""
+    def _unexplored(
+        self, pages: Pages, predicted: HarvestPrediction, budget: Budget, may: Flags
+    ) -> tuple[Ints, Floats]:
+        """Pages not yet visited twice, as many as there is room for, and their ranks: those that answer and are large first."""
         new = np.flatnonzero(pages.is_new & may)
         per_cycle = budget.per_cycle or budget.pages
         value = predicted.answers[new] * np.nan_to_num(self.model_.size[new])
@@ -183,7 +202,8 @@ class ExpectedHarvest(Policy):
             value = value * pages.importance[new]
         share = self.explore * per_cycle  # seldom a whole number: what is left over goes to the next cycle
         n = math.floor((self.model_.n_cycles + 1) * share) - math.floor(self.model_.n_cycles * share)
-        return new[np.argsort(-value, kind="stable")][:n]
+        best = pages.whole.best("trials", n, value, new)
+        return new[best], value[best]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -16,7 +15,6 @@ from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice
 from recrawl.policies.page_updates import checked_kind, updates_in
-from recrawl.policies.ranking import ranked
 from recrawl.policies.select import take
 from recrawl.world.pages import Need, Pages, Visits
 from recrawl.world.rate_names import checked_rates
@@ -49,6 +47,7 @@ class HistoryAware(Policy):
 
     name: ClassVar[str] = "history-aware"
     paper: ClassVar[str | None] = "HACS"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     needs = frozenset({Need.UPDATES})
 
@@ -81,16 +80,16 @@ class HistoryAware(Policy):
 
         p = probability_of_change(self.per_day_, self.last_update_, microseconds(now), self.ahead_days)
         hours, worth = pages.age_hours(now), pages.weighed(p)
-        choice = take(
-            ranked(worth, hours),
+        return take(
+            worth,
             pages,
             budget,
+            ties=hours,
             first=pages.is_new,
             may=None if self.threshold is None else pages.is_new | (p >= self.threshold),
             reason="updated with probability {probability:.2f}: {per_day:.3f} updates per day, last visit {hours:.0f} h ago",
             detail={"probability": p, "per_day": self.per_day_, "hours": hours},
         )
-        return replace(choice, score=worth[choice.page])
 
     def observe(self, visits: Visits) -> None:
         """Estimate the pages again that were visited or whose oldest visits left the window."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.times import US_PER_DAY, microseconds, moment
+from recrawl.core.whole import ONE_PIECE, Whole
 from recrawl.policies.base import Policy
 from recrawl.policies.budget import Budget
 from recrawl.policies.choice import Choice, PageName
@@ -21,7 +23,11 @@ from recrawl.world.rate_names import checked_rates
 
 
 def visit_rates(
-    changes_per_day: Floats, importance: Floats, visits_per_day: float, is_signalled: Flags | None = None
+    changes_per_day: Floats,
+    importance: Floats,
+    visits_per_day: float,
+    is_signalled: Flags | None = None,
+    whole: Whole = ONE_PIECE,
 ) -> Floats:
     """How often to visit each page, per day; together as often as the budget allows.
 
@@ -40,11 +46,15 @@ def visit_rates(
     from scipy.optimize import brentq
 
     product = importance * changes_per_day
-    if not (visits_per_day > 0 and product.any()):
-        return np.zeros(len(product))
     signalled = np.zeros(len(product), np.bool_) if is_signalled is None else is_signalled
-    if not product[~signalled].any() and changes_per_day[product > 0].sum() <= visits_per_day:
+    n_any, n_visible = whole.counts(
+        "pages that change", lambda: np.array([np.count_nonzero(product), np.count_nonzero(product[~signalled])])
+    )
+    if not (visits_per_day > 0 and n_any):
+        return np.zeros(len(product))
+    if not n_visible and whole.total("changes", lambda: changes_per_day[product > 0]) <= visits_per_day:
         return np.where(product > 0, changes_per_day, 0.0)  # every change can be followed by a visit
+    numbers = itertools.count()
 
     def rates(log_inverse: float) -> Floats:
         part = 4 * product * math.exp(log_inverse)
@@ -53,9 +63,10 @@ def visit_rates(
         return np.where(signalled, np.minimum(changes_per_day, importance * math.exp(log_inverse)), root)
 
     def excess(log_inverse: float) -> float:
-        return math.log(rates(log_inverse).sum() / visits_per_day)
+        return math.log(whole.total(f"visits {next(numbers)}", lambda: rates(log_inverse)) / visits_per_day)
 
-    low = 2 * math.log(visits_per_day / np.sqrt(product).sum()) - 1  # since ρ ≤ sqrt(μΔ/L)
+    most = whole.total("most visits", lambda: np.sqrt(product))
+    low = 2 * math.log(visits_per_day / most) - 1  # since ρ ≤ sqrt(μΔ/L)
     step = 2.0
     while excess(low + step) < 0:
         step *= 2
@@ -82,6 +93,7 @@ class LambdaCrawl(Policy):
 
     name: ClassVar[str] = "lambda-crawl"
     paper: ClassVar[str | None] = "LambdaCrawl"
+    parted: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     needs = frozenset({Need.SIGNALS})
 
@@ -111,7 +123,7 @@ class LambdaCrawl(Policy):
         is_signalled = None if signals is None else signals.is_complete
         importance = given_or_stated(self.importance, self.importance_, pages)
         per_day = (budget.per_cycle or budget.pages) / self._days_between_cycles(now)
-        visits = visit_rates(changes, importance, per_day, is_signalled)
+        visits = visit_rates(changes, importance, per_day, is_signalled, pages.whole)
         hours = pages.age_hours(now)
         never = pages.n_visits == 0
         elapsed = visits * np.where(never, 0.0, hours) / 24.0
@@ -138,8 +150,8 @@ class LambdaCrawl(Policy):
     def _with_signals(self, elapsed: Floats, share: Floats, pages: Pages, signals: Signals) -> Floats:
         """The score with pages that were drawn for their signal first, and the other signalled ones last."""
         is_pending = signals.is_complete & (signals.changed_at > pages.last_visit)
-        is_drawn = is_pending & (_chance(signals.changed_at) < share)
-        top = float(elapsed.max(initial=0.0)) + 1.0
+        is_drawn = is_pending & (_chance(signals.changed_at, pages.keys) < share)
+        top = pages.whole.greatest("longest wait", lambda: float(elapsed.max(initial=0.0))) + 1.0
         left = np.where(is_pending, -1.0, -2.0)  # what is left of a budget goes to those with a signal
         unsignalled = np.where(signals.is_complete, left, elapsed)
         return np.where(is_drawn, top + given_or_stated(self.importance, self.importance_, pages), unsignalled)
@@ -173,9 +185,9 @@ class _Signalled:
         return f"a change was signalled for {moment(int(self.signals.changed_at[page])):%Y-%m-%d %H:%M}"
 
 
-def _chance(moments: Ints) -> Floats:
+def _chance(moments: Ints, keys: Ints) -> Floats:
     """A number from 0 to 1 for the last signal of each page, as good as random, and the same whenever it is asked for."""
-    mixed = moments.astype(np.uint64) ^ (np.arange(len(moments), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    mixed = moments.astype(np.uint64) ^ (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     chance: Floats = (mixed ^ (mixed >> np.uint64(31))) / 2.0**64

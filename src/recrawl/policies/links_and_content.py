@@ -67,7 +67,7 @@ class LinksAndContent(Policy):
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The highest weighed gain first."""
-        links, changed = self.links_.expect(pages, now)[0], self.changes_.expect(now)
+        links, changed = self.links_.expect(pages, now)[0], self.changes_.expect(now, pages=pages)
         return take(
             weighed(links, changed, self.weight, ~pages.is_gone),
             pages,

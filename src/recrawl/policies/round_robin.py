@@ -27,6 +27,7 @@ class RoundRobin(Policy):
 
     name: ClassVar[str] = "round-robin"
     paper: ClassVar[str | None] = "RR"
+    parted: ClassVar[bool] = True
 
     def choose(self, pages: Pages, budget: Budget, now: datetime) -> Choice:
         """The longest waiting first; those never visited before all others."""

@@ -66,6 +66,9 @@ def take(
     chosen, overlaps = pick_in_order(
         order, min(budget.pages, n), caps_of(pages, budget), cause, overlap=overlap, above=above, fill=fill
     )
+    turn = [-np.where(np.isnan(score), -np.inf, score)]
+    turn += [] if ties is None else [-ties]
+    turn = turn if first is None else [~first, *turn]
     sentence = Sentence(reason, {name: values[chosen] for name, values in (detail or {}).items()})
     return Choice(
         page=chosen,
@@ -76,6 +79,7 @@ def take(
         overlaps=overlaps,
         factors={} if importance is None else {"importance": importance[chosen]},
         is_trial=None if first is None else (first & pages.is_new)[chosen],
+        turn=tuple(turn),
     )
 
 

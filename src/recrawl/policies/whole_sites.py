@@ -41,6 +41,7 @@ class WholeSites(HistoryAware):
 
     name: ClassVar[str] = "whole-sites"
     paper: ClassVar[str | None] = "HACS"
+    parted: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = True
 
     def __init__(

@@ -97,7 +97,7 @@ class Crawler:
         if n > len(self.pages):
             groups = (self._url_groups[0][:n], self._url_groups[1][:n])
             depth = None if self.world.depth is None else self.world.depth[:n]
-            self.pages.extend(self.world.site[:n], self.world.host[:n], groups, depth)
+            self.pages.extend(self.world.site[:n], self.world.host[:n], groups, depth, self.world.page[:n])
             self.pages.related = self.world.related and self.world.related.first(n)
 
     def _go_on(self) -> None:

@@ -213,20 +213,6 @@ def visits_that_count(start, outcome, is_read):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@njit(cache=True, nogil=True)
-def other_servers(text, start):  # type: ignore[no-untyped-def]
-    """Whether each URL differs from the one before up to its third slash."""
-    other = np.ones(len(start) - 1, np.bool_)
-    for i in range(1, len(other)):
-        a, b, n_slashes = start[i - 1], start[i], 0
-        while n_slashes < 3 and a < start[i] and b < start[i + 1] and text[a] == text[b]:
-            n_slashes += text[b] == 47  # "/"
-            a += 1
-            b += 1
-        other[i] = n_slashes < 3
-    return other
-
-
 _INDEX, _DEFAULT = np.frombuffer(b"index.", np.uint8), np.frombuffer(b"default.", np.uint8)
 
 

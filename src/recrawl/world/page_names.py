@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.core.arrays import Bytes, Flags, Ints, Ints32
+from recrawl.core.arrays import Ints
 from recrawl.history import History
-from recrawl.web import urls
-from recrawl.world.kernels import other_servers, spellings
+from recrawl.web.hosts import hosts_and_sites, letters
+from recrawl.world.kernels import spellings
 
 
 def named_pages(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints]:
@@ -18,22 +18,6 @@ def named_pages(history: History, ids: Ints) -> tuple[Ints, pa.Array, Ints, Ints
     by_name = pc.sort_indices(url).to_numpy()
     url = url.take(pa.array(by_name))
     return ids[by_name], url, *hosts_and_sites(url)
-
-
-def hosts_and_sites(url: pa.Array) -> tuple[Ints, Ints]:
-    """The host and the site of each canonical URL, as small numbers.
-
-    >>> [part.tolist() for part in hosts_and_sites(pa.array(["https://a.e.org/", "https://b.e.org/x", "http://a.e.org:8/?y=/"]))]
-    [[0, 1, 0], [0, 0, 0]]
-    """
-    # The part between the second and the third slash, once for all consecutive pages that share it: patterns are slow.
-    is_other = _other_servers(url)
-    servers = pc.list_element(pc.split_pattern(url.filter(pa.array(is_other)), "/", max_splits=3), 2)
-    names = pc.replace_substring_regex(servers, r"^(?:[^@]*@)?(\[[^\]]*\]|[^:?#]*).*$", r"\1")
-    hosts = names.dictionary_encode()
-    host = indices(hosts)[np.cumsum(is_other) - 1]
-    sites = pa.array([urls.site(name) for name in hosts.dictionary.to_pylist()], pa.string()).dictionary_encode()
-    return host, indices(sites)[host] if len(host) else host
 
 
 def folders_and_namesakes(url: pa.Array) -> tuple[Ints, Ints]:
@@ -50,21 +34,6 @@ def folders_and_namesakes(url: pa.Array) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     folder, name = (indices(pa.array(part).dictionary_encode()) for part in spellings(*letters(url)))
     return folder, name
-
-
-def _other_servers(url: pa.Array) -> Flags:
-    """Which URLs have another server than the one before."""
-    if not len(url):
-        return np.zeros(0, np.bool_)
-    other: Flags = other_servers(*letters(url))
-    return other
-
-
-def letters(url: pa.Array) -> tuple[Bytes, Ints32]:
-    """All URLs one after the other, and where each of them begins."""
-    _, offsets, text = url.buffers()
-    start = np.frombuffer(offsets, np.int32)[url.offset : url.offset + len(url) + 1]
-    return np.frombuffer(text, np.uint8), start
 
 
 def indices(encoded: pa.DictionaryArray) -> Ints:

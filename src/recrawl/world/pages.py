@@ -14,6 +14,7 @@ import numpy as np
 from recrawl.core.arrays import Flags, Floats, Ints, Ints8, Ints32, LinkLists
 from recrawl.core.growing import grown
 from recrawl.core.times import NEVER, US_PER_HOUR, microseconds
+from recrawl.core.whole import ONE_PIECE, Whole
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -59,7 +60,7 @@ class Pages:
     More pages become known as a crawl goes on; they are added at the end, so that the number of a page never changes.
     """
 
-    not_kept: ClassVar[tuple[str, ...]] = ("related", "future", "signals", "importance")
+    not_kept: ClassVar[tuple[str, ...]] = ("related", "future", "signals", "importance", "part_of")
 
     site: Ints  # small numbers: pages under one root share one, usually those of a registered domain
     host: Ints
@@ -75,8 +76,12 @@ class Pages:
     importance: Floats | None = (
         None  # how much each page matters, from 0 up, as known by now; None: all alike, which is 1
     )
+    ids: Ints | None = None  # in the history, as good as random; None: the numbers of the pages
 
     def __post_init__(self) -> None:
+        # Where these are some of a collection's pages: the whole, and how many others there are. None: these are all.
+        self.part_of: Whole | None = None
+        self.n_others = 0
         self.future: Future | None = None  # None unless a policy needs it
         self.signals: Signals | None = None  # None unless a policy needs them and there are any
 
@@ -103,9 +108,16 @@ class Pages:
             url_groups=url_groups,
         )
 
-    def extend(self, site: Ints, host: Ints, url_groups: tuple[Ints, ...] = (), depth: Ints | None = None) -> None:
-        """More pages are known: sites, hosts, groups and depths are those of all pages, the new ones at the end."""
-        self.site, self.host, self.url_groups, self.depth = site, host, url_groups, depth
+    def extend(
+        self,
+        site: Ints,
+        host: Ints,
+        url_groups: tuple[Ints, ...] = (),
+        depth: Ints | None = None,
+        ids: Ints | None = None,
+    ) -> None:
+        """More pages are known: sites, hosts, groups, depths and ids are those of all pages, the new ones at the end."""
+        self.site, self.host, self.url_groups, self.depth, self.ids = site, host, url_groups, depth, ids
         n = len(site)
         self.last_visit = grown(self.last_visit, n, NEVER)
         for name in ("n_visits", "n_answers", "n_failures", "is_gone"):
@@ -115,6 +127,21 @@ class Pages:
 
     def __len__(self) -> int:
         return len(self.site)
+
+    @property
+    def whole(self) -> Whole:
+        """The collection that these pages are, or belong to."""
+        return self.part_of or ONE_PIECE
+
+    @property
+    def keys(self) -> Ints:
+        """A number for every page that is the same in whatever part of a collection it is."""
+        return np.arange(len(self)) if self.ids is None else self.ids
+
+    @property
+    def n_of_whole(self) -> int:
+        """How many pages the collection has."""
+        return len(self) + self.n_others
 
     @property
     def is_new(self) -> Flags:
@@ -191,9 +218,22 @@ class Visits:
     leads_to: LinkLists | None = None  # the links to pages that are known, by their numbers. None: no policy needs it
     #: The `memo` of the choice that these visits were made for; None: this policy did not choose them.
     memo: Mapping[str, float] | None = None
+    whole: Whole = ONE_PIECE  # the batch that these visits are, or belong to
+    n_others: int = 0  # visits that belong to it as well
+    began_at: int | None = None  # microseconds: the first visit of the batch; None: the first one of these
+    #: New links that pages of other parts show in this batch as well. None: there is no such link in any part.
+    contested: Ints32 | None = None
+    elsewhere: tuple[Ints32, Ints] | None = (
+        None  # links that pages of other parts showed since the last batch; when, first
+    )
 
     def __len__(self) -> int:
         return len(self.page)
+
+    @property
+    def n_of_whole(self) -> int:
+        """How many visits the batch has."""
+        return len(self) + self.n_others
 
     @property
     def came(self) -> Flags:

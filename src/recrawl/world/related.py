@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.core.arrays import Floats32, Ints32
+from recrawl.core.arrays import Floats32, Ints, Ints32
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class Related:
     weight: Floats32  # [page, k] every row sums to 1, or is all 0 for a page without related pages
     method: str  # "exact" or "approximate"
     recall: float  # share of the true k nearest pages that were found: 1.0 if exact, else measured on a sample
+    place: Ints | None = (
+        None  # where these are some of a collection's pages: their numbers among all, by which `neighbour` counts
+    )
 
     def first(self, n: int) -> Related:
         """The same among the first pages only; weights are not scaled up for what is missing."""

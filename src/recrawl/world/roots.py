@@ -18,10 +18,11 @@ import pyarrow as pa
 from recrawl.core.arrays import Flags, Ints
 from recrawl.core.words import count
 from recrawl.errors import BadUrl
+from recrawl.web.hosts import hosts_and_sites, letters
 from recrawl.web.urls import canonical, site
 from recrawl.web.urls import host as host_of
 from recrawl.world.kernels import path_depths
-from recrawl.world.page_names import hosts_and_sites, indices, letters
+from recrawl.world.page_names import indices
 
 NAMED = ("domain", "host")
 FORMS = "domain, host, a pattern such as '/~*/', or a file with one root per line"

@@ -28,6 +28,7 @@ from recrawl.world.page_names import folders_and_namesakes
 from recrawl.world.pages import Need, Pages, Visits, hours_between
 from recrawl.world.recording import numbered_lists
 from recrawl.world.roots import DOMAINS, Roots, Sites, sites_of
+from recrawl.world.schedule import Elsewhere, Schedule
 from recrawl.world.showings import Showings
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 RECENT = 100  #: batches that show how long one usually is
 GROWTH = 8  #: a run of links is so much longer than the next one, at least: few are copied when more come
+_NONE = np.empty(0, np.int64)
 AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 
 
@@ -44,7 +46,7 @@ AT_ONCE = 1 << 22  #: links that are looked for at once among those known
 class Stream:
     """What was followed so far."""
 
-    pages: Pages = field(default_factory=lambda: Pages.unseen(np.empty(0, np.int64), np.empty(0, np.int64)))
+    pages: Pages = field(default_factory=lambda: Pages.unseen(_NONE, _NONE, url_groups=(_NONE, _NONE)))
     page: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ids in the history
     url: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     links: list[Ints] = field(default_factory=list)  # ids in the history of the numbered links, in runs
@@ -76,13 +78,14 @@ class Stream:
         A batch in which a page is visited twice comes in parts, so that no page is in one of them twice.
         """
         self._take_over(segment)
-        if self.began is None and len(segment.at):
-            self.began = int(segment.at.min())
         known: Flags = np.zeros(self.n_links, np.bool_)
         known[: segment.n_links_before] = True
         for part in segment.parts():
+            if self.began is None:
+                self.began = part.began_at
             n_before = len(self.pages)
             self._extend(segment, segment.n_known[part.batch])
+            self.pages.n_others = 0 if part.n_pages is None else part.n_pages - len(self.pages)
             visits = self._visits(segment, part, known)
             if part.ends_segment:
                 segment.let_go()
@@ -103,7 +106,8 @@ class Stream:
     def _extend(self, segment: Segment, n: int) -> None:
         if n > len(self.pages) and segment.sites is not None:
             sites, groups = segment.sites, tuple(group[:n] for group in segment.groups)
-            self.pages.extend(sites.site[:n], sites.host[:n], groups, sites.depth[:n])
+            ids = self.page if n == len(self.page) else self.page[:n]
+            self.pages.extend(sites.site[:n], sites.host[:n], groups, sites.depth[:n], ids)
             self.last_new = grown(self.last_new, n, NEVER)
 
     def _visits(self, segment: Segment, part: Part, known: Flags) -> Visits:
@@ -113,6 +117,8 @@ class Stream:
         answered = number >= 0
         lists = segment.lists
         shown = LinkLists(*lists_of(lists.start, lists.links, np.maximum(number, 0), answered))
+        if part.known_elsewhere is not None:
+            known[part.known_elsewhere] = True
         if self.n_batches == 0:
             known[shown.links] = True  # where the crawl begins, nothing can be called new
         read_in_a_new_way = np.repeat(segment.baseline[visit], shown.sizes)
@@ -122,7 +128,7 @@ class Stream:
         at, outcome = segment.at[visit], segment.outcome[visit]
         visits = Visits(
             at=at,
-            ended_at=moment(int(at.max(initial=self.until))),
+            ended_at=moment(part.ended_at),
             page=page,
             age_hours=hours_between(pages.last_visit[page], at),
             is_first=pages.n_visits[page] == 0,
@@ -138,13 +144,18 @@ class Stream:
             text=None if segment.text is None else segment.text[visit],
             words=segment.words,
             leads_to=None if segment.page_of is None else shown.led_to(segment.page_of, len(pages)),
+            whole=pages.whole,
+            n_others=0 if part.n_visits is None else part.n_visits - len(page),
+            began_at=part.began_at,
+            contested=part.contested,
+            elsewhere=part.elsewhere,
         )
         pages.note(visits)
         gained = visits.n_new_since > 0
         self.last_new[page[gained]] = at[gained]
-        self.until = max(self.until, int(at.max(initial=self.until)))
+        self.until = part.ended_at
         if part.is_last:
-            self.recent = [*self.recent[1 - RECENT :], int(at.max(initial=self.until))]
+            self.recent = [*self.recent[1 - RECENT :], part.ended_at]
             self.n_batches += 1
         return visits
 
@@ -157,6 +168,14 @@ class Part:
     visit: Ints  # within its segment, in the order of the pages
     is_last: bool  # of its batch
     ends_segment: bool
+    began_at: int  # microseconds: the first visit
+    ended_at: int  # the last one
+    # Where these pages are some of a collection's: visits and pages in all, and what is known of links on the others; see `Visits`.
+    n_visits: int | None = None
+    n_pages: int | None = None
+    known_elsewhere: Ints32 | None = None
+    contested: Ints32 | None = None
+    elsewhere: tuple[Ints32, Ints] | None = None
 
 
 @dataclass(kw_only=True)
@@ -184,6 +203,7 @@ class Segment:
     roots: Roots = DOMAINS
     sites: Sites | None = None  # of all pages of the stream
     groups: tuple[Ints, ...] = ()
+    cut: Cut | None = None  # where these pages are some of a collection's; None: they are all
 
     def let_go(self) -> None:
         """Nothing more will be asked of it: it is as large as what is made of it."""
@@ -193,6 +213,9 @@ class Segment:
 
     def parts(self) -> Iterator[Part]:
         """The batches in order of time, each in as many parts as it takes that no page is in one twice."""
+        if self.cut is not None:
+            yield from self.cut.parts(self.row)
+            return
         order = np.lexsort((self.row, self.at))
         begin = _cuts(self.row[order], self.batch[order], int(self.row.max(initial=-1)) + 1)
         for i, (low, high) in enumerate(zip(begin, [*begin[1:], len(order)], strict=True)):
@@ -200,7 +223,41 @@ class Segment:
             batch = int(self.batch[visit[0]])
             ends_segment = i + 1 == len(begin)
             is_last = ends_segment or int(self.batch[order[high]]) != batch
-            yield Part(batch, visit[np.argsort(self.row[visit])], is_last, ends_segment)
+            began_at, ended_at = int(self.at[visit[0]]), int(self.at[visit[-1]])
+            yield Part(batch, visit[np.argsort(self.row[visit])], is_last, ends_segment, began_at, ended_at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """How the visits to some of a collection's pages are parted, as those to all of them are."""
+
+    schedule: Schedule
+    part: Ints  # of each visit
+    elsewhere: Elsewhere
+    first_batch: int  # of the segment, since the stream began
+
+    def parts(self, row: Ints) -> Iterator[Part]:
+        """All parts of the schedule, also those without a visit here."""
+        schedule, links, n = self.schedule, self.elsewhere, len(self.schedule)
+        order = np.lexsort((row, self.part))
+        start = np.searchsorted(self.part[order], np.arange(n + 1))
+        known_from = np.minimum(links.shown_in.astype(np.int64) + 1, links.reread_in)
+        for i in range(n):
+            shown = (links.shown_in == i - 1) if i else (links.shown_in < 0)
+            mine = links.contested[links.contested_in == i]
+            yield Part(
+                batch=int(schedule.batch[i]) - self.first_batch,
+                visit=order[start[i] : start[i + 1]],
+                is_last=bool(schedule.is_last[i]),
+                ends_segment=i + 1 == n,
+                began_at=int(schedule.began_at[i]),
+                ended_at=int(schedule.ended_at[i]),
+                n_visits=int(schedule.n_visits[i]),
+                n_pages=int(schedule.n_pages[i]),
+                known_elsewhere=links.link[known_from == i if i else known_from <= 0],
+                contested=mine if links.is_contested_in[i] else None,
+                elsewhere=(links.link[shown], links.first_at[shown]),
+            )
 
 
 @njit(cache=True)

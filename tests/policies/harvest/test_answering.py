@@ -32,7 +32,8 @@ def observe(
     answering: Answering, hours: float, page: np.ndarray, answered: np.ndarray, gone: np.ndarray, links: np.ndarray
 ) -> None:
     """All visits at the same time."""
-    answering.observe(visits(page, answered, gone, hours), np.full(len(page), hours), links)
+    returns, counts = answering.observe(visits(page, answered, gone, hours), np.full(len(page), hours), links)
+    answering.settle(returns.values(), counts, len(page) / len(answering.site))
 
 
 class Slow:

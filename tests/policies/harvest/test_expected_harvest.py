@@ -273,7 +273,7 @@ def test_a_quarter_of_any_budget_goes_to_pages_not_visited_twice(budget: int, ex
     for cycle in range(2, 10):
         is_new = crawler.pages.is_new.copy()
         predicted = policy._predicted(crawler.pages, Budget(budget), hours_of(world, cycle)).predicted
-        first = policy._unexplored(crawler.pages, predicted, Budget(budget), np.ones(n, bool))
+        first, _ = policy._unexplored(crawler.pages, predicted, Budget(budget), np.ones(n, bool))
         assert is_new[first].all()
         n_new += len(first)
         policy.observe(crawler.visit(first).visits)

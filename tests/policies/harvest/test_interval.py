@@ -8,6 +8,19 @@ from recrawl.policies.harvest.interval import KEPT, PSEUDO_LINKS, QUANTILES, Cal
 N = 4_000
 
 
+def learn(calibration, raw, brought, is_unseen, answers, shape, dispersion) -> None:
+    """Every visit is in the sample."""
+    rows = {
+        "raw": raw,
+        "brought": brought.astype(float),
+        "unseen": is_unseen.astype(float),
+        "answers": answers,
+        "shape": shape,
+    }
+    found, due = (np.array([values[~is_unseen].sum(), values[is_unseen].sum()]) for values in (brought, raw))
+    calibration.learn(rows, found, due, dispersion)
+
+
 def drawn(seed: int, mean: float, answers: float, shape: float, spread: float) -> np.ndarray:
     """Counts of the stated law: batches of links at a rate that is not known exactly, on a page that answers at times."""
     chance = np.random.default_rng(seed)
@@ -32,7 +45,7 @@ def trained(mean: float, answers: float, shape: float, spread: float, model_spre
     for cycle in range(200):
         brought = drawn(cycle, mean, answers, shape, spread)[:50]
         law = (np.full(50, answers), np.full(50, shape), model_spread)
-        calibration.learn(np.full(50, mean), brought, np.zeros(50, bool), *law)
+        learn(calibration, np.full(50, mean), brought, np.zeros(50, bool), *law)
         calibration.found[:], calibration.due[:] = 1.0, 1.0  # the expectation is right
     return calibration
 
@@ -60,7 +73,7 @@ def test_all_or_nothing_is_learnt() -> None:
     calibration, chance = Calibration(), np.random.default_rng(0)
     for _ in range(200):
         brought = np.where(chance.random(40) < 0.2, chance.poisson(50.0, 40), 0)
-        calibration.learn(np.full(40, 10.0), brought, np.zeros(40, bool), np.ones(40), np.full(40, 20.0), 3.0)
+        learn(calibration, np.full(40, 10.0), brought, np.zeros(40, bool), np.ones(40), np.full(40, 20.0), 3.0)
     law = (np.array([10.0]), np.ones(1), np.array([20.0]), 3.0)
     assert abs(calibration.probability(*law)[0] - 0.2) < 0.03
     low, high, stated = (end[0] for end in calibration.interval(*law))
@@ -79,7 +92,7 @@ def test_counts_of_busy_pages_may_be_nearer_to_what_is_expected_than_those_of_ot
         return np.where(mean < 100, 1 + chance.geometric(1 / 9.0, 60), chance.poisson(mean))
 
     for _ in range(150):
-        calibration.learn(mean, brought(), np.zeros(60, bool), np.ones(60), np.full(60, 50.0), 4.0)
+        learn(calibration, mean, brought(), np.zeros(60, bool), np.ones(60), np.full(60, 50.0), 4.0)
         calibration.found[:], calibration.due[:] = 1.0, 1.0
     low, high, stated = calibration.interval(mean, np.ones(60), np.full(60, 50.0), 4.0)
     counts = np.array([brought() for _ in range(200)])
@@ -116,7 +129,7 @@ def test_expectations_move_to_what_was_found_separately_for_pages_seen_and_unsee
     raw, is_unseen = np.full(20, 2.0), np.arange(20) < 10
     assert calibration.expected(raw, is_unseen).tolist() == raw.tolist()
     for _ in range(300):
-        calibration.learn(raw, np.where(is_unseen, 1, 6), is_unseen, np.ones(20), np.full(20, 3.0), 2.0)
+        learn(calibration, raw, np.where(is_unseen, 1, 6), is_unseen, np.ones(20), np.full(20, 3.0), 2.0)
     expected = calibration.expected(raw, is_unseen)
     # What 50 cycles brought (the sum of 0.98, 0.98² …), beside a hundred links as expected.
     for kind, n in ((1, 1.0), (0, 6.0)):
@@ -126,7 +139,7 @@ def test_expectations_move_to_what_was_found_separately_for_pages_seen_and_unsee
 
 def test_visits_that_never_happened_teach_nothing() -> None:
     calibration, none = Calibration(), np.empty(0)
-    calibration.learn(none, np.empty(0, np.int64), np.empty(0, bool), none, none, 2.0)
+    learn(calibration, none, np.empty(0, np.int64), np.empty(0, bool), none, none, 2.0)
     assert np.allclose(calibration.found / calibration.due, 1.0)
     predicted = np.array([1e-9, 0.01, 0.5, 0.9])
     assert np.allclose(calibration.any.corrected(predicted), predicted)

@@ -107,8 +107,8 @@ def test_the_past_of_a_page_that_is_hardly_ever_visited_counts_no_longer_than_th
     model, _ = watched(steady(4, 60), [[0, 1]])  # two pages, cycles of an hour
     often, seldom = 100.0, 10_000.0
     assert np.allclose(_half_life(model, np.array([often, seldom])), 24 * 60)  # sixty days are longer
-    model.site, model._n_visits = (
-        np.zeros(1_000, np.int64),
+    model.n_of_whole, model._n_visits = (
+        1_000,
         [1, 1, 1, 5],
     )  # a cycle in which more are visited does not change it much
     assert np.allclose(_half_life(model, np.array([often, seldom])), [30 * often, 30 * 500.0])

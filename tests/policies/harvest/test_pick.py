@@ -106,7 +106,7 @@ class Random:
 @pytest.mark.parametrize("seed", range(60))
 def test_picks_are_those_of_a_greedy_loop(seed: int) -> None:
     made = Random(seed)
-    chosen, factor, cause = made.fast()
+    chosen, factor, cause, _ = made.fast()
     slow_chosen, slow_factor, slow_cause = made.slow()
     assert chosen.tolist() == slow_chosen
     assert np.allclose(factor, slow_factor)
@@ -119,7 +119,7 @@ def test_a_page_whose_links_were_all_taken_comes_last() -> None:
         start=np.array([0, 1, 1, 1]), other=np.array([1]), share=whole, if_shared=whole, unshared=np.zeros(3)
     )
     score, last = np.array([9.0, 8.0, 1.0]), np.full(3, NOW - 5.0)
-    chosen, factor, cause = pick(
+    chosen, factor, cause, _ = pick(
         score=score,
         unshared=np.zeros(3),
         first=np.empty(0, np.int64),
@@ -142,7 +142,7 @@ def test_pages_that_are_worth_the_same_are_picked_in_their_order() -> None:
         start=np.zeros(6, np.int64), other=empty.astype(np.int64), share=empty, if_shared=empty, unshared=np.zeros(5)
     )
     score, every, last = np.array([1.0, 2.0, 1.0, 2.0, 1.0]), np.ones(5, bool), np.full(5, NOW)
-    chosen, _, _ = pick(
+    chosen, _, _, _ = pick(
         score=score,
         unshared=np.zeros(5),
         first=np.array([4]),

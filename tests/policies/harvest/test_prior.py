@@ -18,14 +18,14 @@ SIZE = np.full(N, 30.0)
 def weights(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The weights learnt so far, in batches: one per group and one for related pages, in every fit."""
     learnt: list[float] = []
-    best_weight = prior_module._best_weight
+    best_weight = prior_module._Sample.best_weight
 
-    def spy(factor: Any, mean: Any, fitted: Any, dispersion: float, fit: Any) -> float:
-        weight = best_weight(factor, mean, fitted, dispersion, fit)
+    def spy(sample: Any, name: str, factor: Any, mean: Any, fitted: Any, dispersion: float) -> float:
+        weight = best_weight(sample, name, factor, mean, fitted, dispersion)
         learnt.append(weight / dispersion)
         return weight
 
-    monkeypatch.setattr(prior_module, "_best_weight", spy)
+    monkeypatch.setattr(prior_module._Sample, "best_weight", spy)
     return learnt
 
 

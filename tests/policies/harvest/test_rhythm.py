@@ -46,7 +46,7 @@ def test_hours_in_which_links_arrive_run_faster_and_all_others_slower() -> None:
     for hour in range(MONDAY, MONDAY + 4 * HOURS):
         is_busy = 9 <= hour % 24 < 12
         links = np.array([40.0 if is_busy else 0.0])
-        rhythm.learn(np.array([float(hour)]), np.array([hour + 1.0]), links, np.array([5.0]))
+        rhythm.learn(rhythm.by_hour(np.array([float(hour)]), np.array([hour + 1.0]), links, np.array([5.0])).values())
     rhythm.refit()
     is_busy = np.isin(np.arange(HOURS) % 24, (9, 10, 11))
     assert rhythm.speed[is_busy].min() > 1.5
@@ -73,7 +73,9 @@ def test_an_hour_of_the_week_is_as_busy_as_that_hour_and_that_day_until_it_shows
 
 def test_links_of_a_long_time_say_nothing_about_the_hour() -> None:
     rhythm = Rhythm()
-    rhythm.learn(np.array([0.0, 20.0, 25.0]), np.full(3, 20.0), np.array([9.0, 9.0, 9.0]), np.ones(3))
+    rhythm.learn(
+        rhythm.by_hour(np.array([0.0, 20.0, 25.0]), np.full(3, 20.0), np.array([9.0, 9.0, 9.0]), np.ones(3)).values()
+    )
     assert rhythm.arrivals.sum() == 0
 
 
@@ -83,8 +85,8 @@ def test_every_link_is_divided_among_the_hours_in_which_it_may_have_arrived(
 ) -> None:
     gap, n_links, rate = (np.array(column, np.float64) for column in zip(*visits, strict=True))
     speed = uneven(1).speed
-    arrivals, due = np.zeros(HOURS), np.zeros(HOURS)
-    _spread(now - gap, np.full(len(gap), now), n_links, rate, speed, arrivals, due)
+    place, *parts = _spread(now - gap, np.full(len(gap), now), n_links, rate, speed, 14)
+    arrivals, due = (np.bincount(place, part, HOURS) for part in parts)
     assert np.isclose(arrivals.sum(), n_links.sum())
     assert np.isclose(due.sum(), rate @ gap, atol=1e-6)
     touched = {int(h) % HOURS for h in range(int(np.floor(now - gap.max())), int(np.ceil(now + 1e-6)))}
@@ -92,8 +94,9 @@ def test_every_link_is_divided_among_the_hours_in_which_it_may_have_arrived(
 
 
 def test_links_are_divided_by_speed_and_time() -> None:
-    speed, arrivals, due = np.ones(HOURS), np.zeros(HOURS), np.zeros(HOURS)
+    speed = np.ones(HOURS)
     speed[3] = 3.0
-    _spread(np.array([2.5]), np.array([4.0]), np.array([7.0]), np.array([2.0]), speed, arrivals, due)
+    place, *parts = _spread(np.array([2.5]), np.array([4.0]), np.array([7.0]), np.array([2.0]), speed, 14)
+    arrivals, due = (np.bincount(place, part, HOURS) for part in parts)
     assert np.allclose(arrivals[[2, 3]], [1.0, 6.0])  # half an hour at speed 1, an hour at speed 3
     assert np.allclose(due[[2, 3]], [1.0, 2.0])

@@ -41,8 +41,8 @@ class Slow:
         shared: dict[tuple[int, int], int] = defaultdict(int)
         for p in arrived:
             for link in arrived[p]:
-                for q in self.showers[link][-MOST_PAIRS:]:
-                    if q != p and SITE[q] == SITE[p]:
+                for q in [q for q in self.showers[link] if SITE[q] == SITE[p]][-MOST_PAIRS:]:
+                    if q != p:
                         shared[p, q] += 1
         return arrived, shared
 
@@ -65,25 +65,22 @@ def test_what_arrived_and_which_pages_share_it_agree_with_dictionaries() -> None
     n_shared = 0
     for hours, page, answered, shown in random_visits(0):
         since = np.array([slow.last.get(int(p), np.inf) for p in page])
-        arrivals = sightings.arrivals(page, answered, since, lists(shown), np.full(len(page), hours))
+        arrivals = sightings.arrivals(page, answered, since, lists(shown), np.full(len(page), hours), SITE)
         seen = {int(p): shown[i] for i, p in enumerate(page) if answered[i]}
         slow_arrivals, slow_shared = slow.visit(seen, hours)
         assert [set(arrivals[i].tolist()) for i in range(len(page))] == [slow_arrivals.get(int(p), set()) for p in page]
-        keys, times = sightings.shared(page, arrivals, np.ones(len(page)), SITE)
+        keys, times = sightings.shared(page, arrivals, np.ones(len(page)), SITE, MOST_PAIRS)
         shared = {divmod(int(key), STRIDE): float(n) for key, n in zip(keys, times, strict=True)}
         assert shared == slow_shared
         assert (np.diff(keys) > 0).all()
         weight = np.where(page % 3 == 0, 0.0, 0.1 * page)  # visits that do not count, and those that count for more
         of = dict(zip(page.tolist(), weight.tolist(), strict=True))
-        keys, sums = sightings.shared(page, arrivals, weight, SITE)
+        keys, sums = sightings.shared(page, arrivals, weight, SITE, MOST_PAIRS)
         weighed = {pair: n * of[pair[0]] for pair, n in slow_shared.items() if of[pair[0]]}
         assert {divmod(int(key), STRIDE) for key in keys} == weighed.keys()
         assert np.allclose(sums, [weighed[divmod(int(key), STRIDE)] for key in keys])
         unshared = [
-            sum(
-                all(q == p or SITE[q] != SITE[p] for q in slow.showers[x][-MOST_PAIRS:])
-                for x in slow_arrivals.get(int(p), set())
-            )
+            sum(all(q == p or SITE[q] != SITE[p] for q in slow.showers[x]) for x in slow_arrivals.get(int(p), set()))
             for p in page
         ]
         n_unshared = sightings.unshared(page, arrivals.links, arrivals.start[:-1], arrivals.sizes, SITE)
@@ -100,17 +97,17 @@ def test_what_the_first_crawl_showed_is_not_new() -> None:
     sightings.all_known(lists([{1, 2}, {2, 5_000}]), np.full(2, 10.0))
     both, yes = np.arange(2), np.ones(2, bool)
     shown, last = lists([{1, 2, 3}, {3, 4, 5_000}]), np.array([10.0, np.inf])
-    arrivals = sightings.arrivals(both, yes, last, shown, np.full(2, 11.0))
+    arrivals = sightings.arrivals(both, yes, last, shown, np.full(2, 11.0), both)
     assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3], [3, 4]]
-    arrivals = sightings.arrivals(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), np.full(2, 12.0))
+    arrivals = sightings.arrivals(both, yes, np.array([10.0, 11.0]), lists([{1, 3, 4}, {3, 4}]), np.full(2, 12.0), both)
     assert [arrivals[0].tolist(), arrivals[1].tolist()] == [[3, 4], []]
 
 
 def test_only_the_latest_showers_of_a_link_are_named_the_first_pages_first() -> None:
     sightings, n = Sightings(), MOST_PAIRS + 10
-    page = np.arange(n)
-    arrivals = sightings.arrivals(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), np.ones(n))
-    keys, times = sightings.shared(page, arrivals, np.ones(n), np.zeros(n, np.int64))
+    page, site = np.arange(n), np.zeros(n, np.int64)
+    arrivals = sightings.arrivals(page, np.ones(n, bool), np.full(n, np.inf), lists([{7}] * n), np.ones(n), site)
+    keys, times = sightings.shared(page, arrivals, np.ones(n), site, MOST_PAIRS)
     first, other = np.divmod(keys, STRIDE)
     assert len(keys) > 1024  # the table has grown
     assert (times == 1).all()
@@ -260,6 +257,8 @@ def test_only_the_strongest_pairs_of_each_page_stay_however_many_are_added_betwe
         keys = pair // n * STRIDE + pair % n
         siblings.add_new(keys)
         siblings.hit(keys, np.full(len(keys), 0.1))
+        if siblings.is_too_large(siblings.size):
+            siblings.prune()
         assert siblings.size <= 2 * 10 * n + 500
         assert len(siblings.keys) <= 8192
     siblings.prune()

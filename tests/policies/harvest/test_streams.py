@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
+from recrawl.core.whole import ONE_PIECE
 from recrawl.policies.harvest.streams import HALF_LIVES, HAZARDS, N_STREAMS, Streams, half_gone, seen_one
 
 
@@ -70,7 +71,7 @@ def test_learning_agrees_with_a_plain_loop() -> None:
                 followed[p, j] = followed[p, j] * kept[i] + more[j]
         streams.learn(page, waited, arrived, before, stayed, gap, kept)
         if cycle % 7 == 6:
-            streams.refit()
+            streams.refit(ONE_PIECE)
             own = [sum(followed[p, j] for p in range(6)) + 5.0 / N_STREAMS for j in range(N_STREAMS)]
             assert np.allclose(streams.shares, np.array(own) / sum(own))
     assert np.allclose(streams.arrivals, arrivals)
@@ -114,7 +115,7 @@ def test_survival_and_rate_come_near_the_truth_although_links_leave_unseen() -> 
         kept = np.full(n_pages, 0.97)
         streams.learn(np.arange(n_pages), waited, arrived.astype(float), before, stayed, gap, kept)
         if visit % 10 == 9:
-            streams.refit()
+            streams.refit(ONE_PIECE)
     seen = sum(visit[1] for p in pages for visit in p) / sum(visit[0] for p in pages for visit in p)
     assert seen < 0.65 * RATE  # the count of an observer who ignores links that left
     weights = streams.weights(np.arange(n_pages)).mean(axis=0)

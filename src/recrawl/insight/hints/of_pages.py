@@ -76,17 +76,22 @@ def _signals(evidence: HintEvidence, host: Ints) -> SourceSignals:
     )
 
 
-def combined(sources: Iterable[SourceSignals], n_pages: int) -> Signals | None:
-    """The signals of all kinds of sources; None where none is complete on any host.
-
-    A host has one source that counts: of two complete ones the first, which is the sitemap.
-    """
-    signals = Signals(
+def no_signals(n_pages: int) -> Signals:
+    """Nothing is signalled of any page."""
+    return Signals(
         is_complete=np.zeros(n_pages, np.bool_),
         changed_at=np.full(n_pages, NEVER),
         n_changes=np.zeros(n_pages, np.int64),
         days=np.zeros(n_pages),
     )
+
+
+def combined(sources: Iterable[SourceSignals], n_pages: int) -> Signals | None:
+    """The signals of all kinds of sources; None where none is complete on any host.
+
+    A host has one source that counts: of two complete ones the first, which is the sitemap.
+    """
+    signals = no_signals(n_pages)
     for source in sources:
         here = source.is_complete & ~signals.is_complete
         signals = Signals(

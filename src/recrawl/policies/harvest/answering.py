@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.exact_sums import ExactSums
 from recrawl.core.growing import grown
 from recrawl.core.times import US_PER_HOUR, microseconds
 from recrawl.world.pages import Visits
@@ -12,6 +13,7 @@ from recrawl.world.pages import Visits
 #: States of a page: it answered at its last visit; it never did; it is gone (404 or 410); it answered before, but failed.
 UP, NOT_YET, GONE, FAILING = range(4)
 AGES = np.append(0.0, 2.0 ** np.arange(1, 18))  #: hours away at which each class of pages begins: up to 15 years
+N_RETURNS = 4 * len(AGES)  #: kinds of pages that are away, by state and age
 SWEEPS = 5.0  #: sweeps over all pages after which what was seen of pages that are away counts half
 
 
@@ -52,38 +54,50 @@ class Answering:
         for name in ("waited", "n_visits", "n_answered", "n_links", "n_first"):
             setattr(self, name, grown(getattr(self, name), n))
 
-    def observe(self, visits: Visits, hours: Floats, links: Ints) -> None:
-        """Add visits, made at these hours; `links` of each are new, every link counted once."""
+    def observe(self, visits: Visits, hours: Floats, links: Ints) -> tuple[ExactSums, Ints]:
+        """Add visits, made at these hours; `links` of each are new, every link counted once.
+
+        Returns what they add to what all pages share, for `settle`: hours away and pages that came back, by state and age; and
+        visits after an answer, those of them that were answered, new links of pages that answered for the first time, such pages.
+        """
         is_begun = not np.isnan(self.begun_at)
         ended = microseconds(visits.ended_at) / US_PER_HOUR
         self.begun_at, self.latest_at = self.begun_at if is_begun else ended, ended
         page, state = visits.page, self.state[visits.page].astype(np.int64)
         since = self._since(page, hours)
-        self._learn_returns(page, state, since, visits.answered, 0.5 ** (len(page) / (SWEEPS * len(self.site))))
+        returns = self._returns(page, state, since, visits.answered)
         was_up = state == UP
         self.n_visits[page] += was_up
         self.n_answered[page] += was_up & visits.answered
-        self.sum_visits += float(was_up.sum())
-        self.sum_answered += float((was_up & visits.answered).sum())
         began = visits.answered & (state == NOT_YET) & is_begun  # in the first crawl everything is new
         np.add.at(self.n_links, self.site[page[began]], links[began])
         np.add.at(self.n_first, self.site[page[began]], 1.0)
-        self.sum_links += float(links[began].sum())
-        self.sum_first += float(began.sum())
+        counts = np.array([was_up.sum(), (was_up & visits.answered).sum(), links[began].sum(), began.sum()], np.int64)
         self.waited[page] = np.where(visits.answered, 0.0, self.waited[page] + np.where(was_up, 0.0, since))
         down = np.where(state == NOT_YET, NOT_YET, np.where(visits.gone, GONE, FAILING))
         self.state[page] = np.where(visits.answered, UP, down)
         self.visited_at[page] = hours
+        return returns, counts
 
-    def _learn_returns(self, page: Ints, state: Ints, since: Floats, is_back: Flags, kept: float) -> None:
-        """Of pages that were away and could have come back since: how long they waited, and which did."""
+    def settle(self, returns: Floats, counts: Ints, swept: float) -> None:
+        """Learn what all visits of a batch add up to; `swept`: how many of all pages they visited, as a share."""
+        kept = 0.5 ** (swept / SWEEPS)
+        waited, back = returns.reshape(2, *self.all_waited.shape)
+        self.all_waited, self.all_back = self.all_waited * kept + waited, self.all_back * kept + back
+        self.sum_visits += float(counts[0])
+        self.sum_answered += float(counts[1])
+        self.sum_links += float(counts[2])
+        self.sum_first += float(counts[3])
+
+    def _returns(self, page: Ints, state: Ints, since: Floats, is_back: Flags) -> ExactSums:
+        """Of pages that were away and could have come back since: how long they waited, and which did; by state and age."""
         away = np.flatnonzero((state != UP) & (since > 0))
-        age = _age(self.waited[page[away]] + since[away] / 2)
-        self.all_waited *= kept
-        self.all_back *= kept
+        kind = state[away] * len(AGES) + _age(self.waited[page[away]] + since[away] / 2)
+        returns = ExactSums(2 * N_RETURNS)
         # One that is back came back halfway, as a best guess.
-        np.add.at(self.all_waited, (state[away], age), since[away] * np.where(is_back[away], 0.5, 1.0))
-        np.add.at(self.all_back, (state[away], age), is_back[away])
+        returns.add(since[away] * np.where(is_back[away], 0.5, 1.0), kind)
+        returns.add(is_back[away].astype(np.float64), N_RETURNS + kind)
+        return returns
 
     def first_links(self, page: Ints) -> Floats:
         """New links on each page if it answers for the first time: as on its site so far, shrunk towards the mean of all."""

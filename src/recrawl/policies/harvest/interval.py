@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.whole import Columns
 from recrawl.models.distributions import NegativeBinomial
 from recrawl.policies.choice import LEVEL
 from recrawl.policies.harvest.probability import ProbabilityCalibration
@@ -75,24 +76,23 @@ class Calibration:
         seen: Floats = below / below[:, -1:]
         return seen
 
-    def learn(
-        self, raw: Floats, brought: Ints, is_unseen: Flags, answers: Floats, shape: Floats, dispersion: float
-    ) -> None:
-        """Compare what the model predicted for some visits with what they brought, every link counted once."""
-        some = slice(None, None, len(raw) // MAX_JUDGED + 1)
-        mean = self.expected(raw[some], is_unseen[some])
-        self._learn_spread(mean, brought[some], answers[some], shape[some], dispersion)
-        for kind in (0, 1):
-            here = is_unseen == bool(kind)
-            self.found[kind] = KEPT * self.found[kind] + brought[here].sum() + (1 - KEPT) * PSEUDO_LINKS
-            self.due[kind] = KEPT * self.due[kind] + raw[here].sum() + (1 - KEPT) * PSEUDO_LINKS
+    def learn(self, judged: Columns, found: Ints, due: Floats, dispersion: float) -> None:
+        """Compare what the model predicted for visits with what they brought, every link counted once.
 
-    def _learn_spread(self, mean: Floats, brought: Ints, answers: Floats, shape: Floats, dispersion: float) -> None:
+        judged: a sample of them, a row per visit, with `raw` (links predicted), `brought`, `unseen` (the page had never answered),
+        `answers` and `shape`. found, due: links of all visits to pages seen before, and to others, as found and as predicted.
+        """
+        mean = self.expected(judged["raw"], judged["unseen"] > 0)
+        self._learn_spread(mean, judged["brought"], judged["answers"], judged["shape"], dispersion)
+        self.found = KEPT * self.found + found + (1 - KEPT) * PSEUDO_LINKS
+        self.due = KEPT * self.due + due + (1 - KEPT) * PSEUDO_LINKS
+
+    def _learn_spread(self, mean: Floats, brought: Floats, answers: Floats, shape: Floats, dispersion: float) -> None:
         likely, some = self.probability(mean, answers, shape, dispersion), brought > 0
         of_those = (mean / likely)[some]
         law = _given_any(of_those, shape[some], dispersion)
         self.ranks *= KEPT
-        np.add.at(self.ranks, _kind(of_those), _ranks(law, (brought[some] - 1).astype(np.float64)))
+        np.add.at(self.ranks, _kind(of_those), _ranks(law, brought[some] - 1.0))
         self.any.learn(_any(mean, answers, shape, dispersion), some)
 
 

@@ -8,6 +8,9 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Flags, Floats, Ints, LinkLists
+from recrawl.core.whole import sampled
+from recrawl.policies.harvest.contribution import Contribution
+from recrawl.policies.harvest.interval import MAX_JUDGED
 from recrawl.policies.harvest.pick import no_caps, pick
 from recrawl.policies.harvest.prediction import predict_visits
 from recrawl.policies.harvest.siblings import no_pairs, reversed_pairs
@@ -22,39 +25,49 @@ SETTLED = 3  #: batches before predictions are judged: the first ones rest on ne
 FEW = 3  #: answers of a page before its counts show how links arrive in batches
 
 
-def judge(model: StockModel, visits: Visits, hours: Floats) -> Ints:
+def judge(model: StockModel, visits: Visits, hours: Floats, adds: Contribution) -> Ints:
     """Compare the prediction for the visits with what they brought: new links of each, every link counted once."""
     n = len(visits)
-    if model.n_cycles < SETTLED or not n:
-        return credited(visits.page, visits)
+    if model.n_cycles < SETTLED:
+        return credited(visits.page, np.zeros(n), visits)
+    adds.is_judged = True
     predicted, here = predict_visits(model, visits, hours)
-    order, factor, _ = pick(
+    order, factor, _, worth = pick(
         score=predicted.raw,
         unshared=predicted.worth.unshared,
         first=np.empty(0, np.int64),
         may=np.ones(n, np.bool_),
         k=n,
         caps=no_caps(n),
-        now=float(here.now.max()),
+        now=here.until,
         last=np.where(np.isneginf(here.last[:n]), np.nan, here.last[:n]),
         followed=here.followed,
         prior=model.streams.pseudo_links * model.streams.shares,
         pairs=reversed_pairs(here.pairs, n) if model.parts.discount else no_pairs(n),
     )
     brought = np.zeros(n, np.int64)
-    brought[order] = credited(visits.page[order], visits)
-    shape = model.shape(visits.page)
-    model.calibration.learn(
-        predicted.raw * factor, brought, predicted.is_unseen, predicted.answers, shape, model.dispersion
-    )
+    brought[order] = credited(visits.page[order], -worth[order], visits)
+    raw, kind = predicted.raw * factor, predicted.is_unseen.astype(np.int64)
+    adds.found = np.bincount(kind, brought, 2).astype(np.int64)
+    adds.due.add(raw, kind)
+    ids = model.ids[visits.page]
+    some = sampled(ids, visits.n_of_whole, MAX_JUDGED)
+    adds.judged = {
+        "id": ids[some],
+        "raw": raw[some],
+        "brought": brought[some].astype(np.float64),
+        "unseen": kind[some].astype(np.float64),
+        "answers": predicted.answers[some],
+        "shape": model.shape(visits.page[some]),
+    }
     return brought
 
 
-def learn(model: StockModel, visits: Visits, hours: Floats) -> None:
+def learn(model: StockModel, visits: Visits, hours: Floats, adds: Contribution) -> None:
     """What arrived on pages that were seen before, how much of what had arrived stayed, and which siblings show it, too."""
     page = visits.page
     since = np.where(np.isnan(model.seen_at[page]), np.inf, model.seen_at[page])
-    arrivals = model.sightings.arrivals(page, visits.answered, since, visits.shown, hours)
+    arrivals = model.sightings.arrivals(page, visits.answered, since, visits.shown, hours, model.site)
     place = np.flatnonzero(visits.answered & (visits.n_new_since >= 0) & np.isfinite(since))
     again, gap = page[place], np.maximum(hours[place] - since[place], 0.0)
     waited = np.maximum(model.clock_at(hours[place]) - model.clock_at(since[place]), 1e-6)
@@ -63,8 +76,10 @@ def learn(model: StockModel, visits: Visits, hours: Floats) -> None:
     n_arrived = arrivals.sizes[place]
     rate = model.rate(again)
     if model.n_cycles:
-        _learn_spread(model, again, n_arrived, rate, waited)
-        model.rhythm.learn(since[place], hours[place], n_arrived.astype(np.float64), rate)
+        squares = _spread(model, again, n_arrived, rate, waited)
+        adds.squares.add(squares)
+        adds.n_squares = len(squares)
+        adds.arrivals = model.rhythm.by_hour(since[place], hours[place], n_arrived.astype(np.float64), rate)
         if model.parts.overlap:
             _learn_sharing(model, visits, hours, arrivals, place, kept)
     n_before, gap_before = model.cohorts.size[again], model.cohorts.gap[again]
@@ -89,12 +104,12 @@ def _half_life(model: StockModel, usual_gap: Floats) -> Floats:
     return np.maximum(24.0 * model.parts.half_life_days, visits)
 
 
-def _learn_spread(model: StockModel, page: Ints, n_arrived: Ints, rate: Floats, waited: Floats) -> None:
-    """How much counts vary beyond chance."""
+def _spread(model: StockModel, page: Ints, n_arrived: Ints, rate: Floats, waited: Floats) -> Floats:
+    """How much counts vary beyond chance: squared deviations, in units of their mean."""
     mean = rate * model.streams.seen(page, waited)
     counts = (model.n_answers[page] >= FEW) & (mean > 0)
-    squares = np.minimum((n_arrived - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
-    model.learn_dispersion(squares)
+    squares: Floats = np.minimum((n_arrived - mean) ** 2 / np.maximum(mean, 0.05), 400.0)[counts]
+    return squares
 
 
 def _learn_sharing(
@@ -104,7 +119,7 @@ def _learn_sharing(
     again, n_arrived = visits.page[place], arrivals.sizes[place]
     weight = np.zeros(len(visits))  # 0 for pages seen for the first time: what arrived there is not known
     weight[place] = np.minimum(1.0, model.siblings.per_visit / np.maximum(n_arrived, 1))
-    keys, links = model.sightings.shared(visits.page, arrivals, weight, model.site)
+    keys, links = model.sightings.shared(visits.page, arrivals, weight, model.site, model.siblings.most)
     model.siblings.add_new(keys)
     of_visit, sibling, at = model.siblings.of_visits(again, n_arrived)
     visible = _share_visible(model, visits, hours, place[of_visit], sibling)
@@ -150,20 +165,25 @@ def _of(lists: LinkLists, which: Flags) -> LinkLists:
     return LinkLists(start, lists.links[np.repeat(which, lists.sizes)])
 
 
-def credited(order: Ints, visits: Visits) -> Ints:
-    """New links of the pages in this order: a link counts for the first page that shows it."""
+def credited(order: Ints, worth: Floats, visits: Visits) -> Ints:
+    """New links of the pages in this order, by worth: a link counts for the first page that shows it, here or in other parts."""
     # There may be a hundred million links, but those that are new were numbered last; and memory is used where it is written to.
     low, high = (int(visits.new.links.min()), int(visits.new.links.max())) if len(visits.new.links) else (0, -1)
-    is_known = np.zeros(high - low + 1, np.bool_)
-    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, visits.new.links, low, is_known)
+    first = np.full(high - low + 1, -1, np.int32)
+    new: Ints = _credited(np.searchsorted(visits.page, order), visits.new.start, visits.new.links, low, first)
+    if visits.contested is not None:
+        claim = first[visits.contested - low]  # the place of the page
+        is_first = visits.whole.first_claims(visits.contested, worth[claim], order[claim])
+        np.subtract.at(new, claim[~is_first], 1)
     return new
 
 
 @njit(cache=True)
-def _credited(place, start, links, low, is_known):  # type: ignore[no-untyped-def]
+def _credited(place, start, links, low, first):  # type: ignore[no-untyped-def]
     new = np.zeros(len(place), np.int64)
     for i in range(len(place)):
         for at in range(start[place[i]], start[place[i] + 1]):
-            new[i] += not is_known[links[at] - low]
-            is_known[links[at] - low] = True
+            if first[links[at] - low] < 0:
+                first[links[at] - low] = i
+                new[i] += 1
     return new

@@ -28,8 +28,8 @@ class Mixture:
     References: Robbins (1956) for empirical Bayes, Laird (1978) for learning the shares.
     """
 
-    def __init__(self) -> None:
-        self.shares = START.copy()
+    def __init__(self, shares: Floats = START) -> None:
+        self.shares = shares.copy()
 
     def posterior(self, arrived: Floats, expected: Floats) -> tuple[Floats, Floats]:
         """The rates of pages as multiples of the expected ones, and how well they are known, given batches arrived and expected.

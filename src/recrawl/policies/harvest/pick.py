@@ -56,14 +56,15 @@ def pick(
     followed: Floats,
     prior: Floats,
     pairs: Neighbours,
-) -> tuple[Ints, Floats, Ints8]:
+) -> tuple[Ints, Floats, Ints8, Floats]:
     """Up to `k` pages: those of `first` in their order, then greedily by score, ties in the order of the pages.
 
     When p is picked, the shared part of each sibling r is multiplied by 1 - b_rp · (share of r's stock that is newer than p's last
     visit). `unshared`: the part of each page's stock that no sibling could have shown; `pairs`: by the page that shows the
-    links (`Siblings.neighbours` reversed). Returns the pages, the factor that is left of every page's score, and its cause.
+    links (`Siblings.neighbours` reversed). Returns the pages, the factor that is left of every page's score, its cause, and the
+    negative worth by which it was picked or passed over when it was its turn: ascending in that order, those of `first` apart.
     """
-    cause = np.full(len(score), _CUT, np.int8)
+    cause, worth = np.full(len(score), _CUT, np.int8), -score
     factor = np.ones(len(score))
     order = np.flatnonzero(may)
     order = order[np.argsort(-score[order], kind="stable")]
@@ -73,7 +74,7 @@ def pick(
         is_first[first] = True
         chosen = np.concatenate([first[may[first]], order[~is_first[order]]])[:k]
         cause[chosen] = _PICKED
-        return chosen, factor, cause
+        return chosen, factor, cause, worth
     stock = _Stock(
         score=score,
         unshared=unshared,
@@ -84,11 +85,12 @@ def pick(
         hazards=HAZARDS,
     )
     by_shower = _Pairs(pairs.start, pairs.other, pairs.if_shared)
-    return _pick(stock, by_shower, order, first, may, k, caps, cause, factor), factor, cause
+    chosen = _pick(stock, by_shower, order, first, may, k, caps, cause, factor, worth)
+    return chosen, factor, cause, worth
 
 
 @njit(cache=True)
-def _pick(stock, pairs, order, first, may, k, caps, cause, factor):  # type: ignore[no-untyped-def]
+def _pick(stock, pairs, order, first, may, k, caps, cause, factor, by_worth):  # type: ignore[no-untyped-def]
     score = stock.score
     n_pages = len(score)
     chosen = np.empty(min(k, n_pages), np.int64)
@@ -113,6 +115,8 @@ def _pick(stock, pairs, order, first, may, k, caps, cause, factor):  # type: ign
             if cause[p] != _PICKED and -score[p] * factor[p] > worth + 1e-12 * abs(worth):
                 heapq.heappush(heap, (-score[p] * factor[p], p))  # a sibling was picked since
                 continue
+            if cause[p] == _CUT:
+                by_worth[p] = worth
         if cause[p] == _PICKED or not may[p]:
             continue
         beyond = capped(p, caps)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.times import US_PER_HOUR, microseconds
 from recrawl.policies.harvest.appraisal import Appraisal, appraise, kept_until_next
 from recrawl.policies.harvest.siblings import Neighbours, no_pairs
 from recrawl.policies.harvest.unshared import share_if_shared
@@ -45,6 +46,7 @@ def predict(model: StockModel, hours: float, sweep: float, patience: float) -> H
         page=page,
         hours=np.full(len(page), hours),
         now=np.full(len(page), now),
+        until=now,
         last=last,
         followed=model.streams.followed,
         pairs=pairs,
@@ -54,15 +56,16 @@ def predict(model: StockModel, hours: float, sweep: float, patience: float) -> H
 
 def predict_visits(model: StockModel, visits: Visits, hours: Floats) -> tuple[HarvestPrediction, _Here]:
     """What these visits were to bring, each at its own time; looks at no other pages than theirs and their siblings."""
-    sweep, page = model.sweep(len(visits)), visits.page
+    sweep, page = model.sweep(visits.n_of_whole), visits.page
     pairs, universe = _pairs_of(model, page)
     last = model.clock_at(model.seen_at[universe])
     last = np.where(np.isnan(last), -np.inf, last)
-    now = model.clock_at(hours)
-    cycle = max(
-        float(np.max(now, initial=0.0) - model.clock_at(float(np.max(hours, initial=0.0)) - model.cycle_hours)), 1e-6
+    now, ended = model.clock_at(hours), microseconds(visits.ended_at) / US_PER_HOUR
+    until = float(model.clock_at(ended))
+    cycle = max(until - float(model.clock_at(ended - model.cycle_hours)), 1e-6)
+    here = _Here(
+        page=page, hours=hours, now=now, until=until, last=last, followed=model.streams.followed[page], pairs=pairs
     )
-    here = _Here(page=page, hours=hours, now=now, last=last, followed=model.streams.followed[page], pairs=pairs)
     return _predicted(model, here, np.zeros(len(universe)), cycle, sweep, sweep), here
 
 
@@ -147,6 +150,7 @@ class _Here:
     page: Ints
     hours: Floats  # since 1970, one entry per page
     now: Floats  # the same by the rhythm's clock
+    until: float  # the last of these
     last: Floats  # by that clock, of every page that pairs name, these pages first; -infinite: never seen
     followed: Floats  # one row per page, see `Streams`
     pairs: Neighbours

@@ -5,15 +5,17 @@ How much each of these counts is not set but learnt, by the likelihood of the ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.exact_sums import ExactSums
 from recrawl.core.growing import grown
 from recrawl.core.hashtable import numbers_of
+from recrawl.core.whole import ONE_PIECE, Columns, Whole, sampled, sorted_rows
 from recrawl.policies.harvest.mixture import Mixture
 
 if TYPE_CHECKING:
@@ -65,61 +67,130 @@ class Prior:
         cycle_hours: float,
         around: bool = True,
         levels: bool = True,
+        whole: Whole = ONE_PIECE,
+        ids: Ints | None = None,
     ) -> None:
         """Learn all weights again. `size`: links on each page, NaN where not known; `groups`: numbers that similar pages share.
 
-        Without `around` all pages begin equal; without `levels` it is not learnt how much pages differ.
+        Without `around` all pages begin equal; without `levels` it is not learnt how much pages differ. `ids` are as good as
+        random, and decide which pages are sampled.
         """
-        known = size[~np.isnan(size)]
-        size = np.maximum(np.where(np.isnan(size), known.mean() if len(known) else 1.0, size), 1.0)
-        fitted = np.flatnonzero(exposure > 0)
-        fitted = fitted[:: len(fitted) // MAX_FITTED + 1]
+        ids = np.arange(len(size)) if ids is None else ids
+        n_links, n_known, n_fitted, n_pages = whole.counts(
+            "sizes", lambda: np.append(sizes(size), [np.count_nonzero(exposure > 0), len(size)])
+        ).tolist()
+        usual = n_links / n_known if n_known else 1.0
+        size = np.maximum(np.where(np.isnan(size), usual, size), 1.0)
+        powers = POWERS if around else POWERS[:1]
+        totals = whole.totals("levels", lambda: _level_sums(size, exposure, arrivals, (*powers, self.power)))
 
-        n_batches, hours = arrivals[fitted] / dispersion, exposure[fitted]
-
-        def fit(mean: Floats) -> float:
-            """How well the rates of the pages that are fitted explain them."""
-            return self.mixture.log_likelihood(n_batches, mean * hours / dispersion)
-
-        def level(power: float) -> Floats:
-            base = size**power
-            before = base.mean() * cycle_hours * CYCLES_PER_LINK
-            mean: Floats = base * ((arrivals.sum() + 1.0) / ((base * exposure).sum() + before))
+        def level(which: int, power: float) -> Floats:
+            base, due = totals[2 * which : 2 * which + 2]
+            scale = (totals[-1] + 1.0) / (due + base / n_pages * cycle_hours * CYCLES_PER_LINK)
+            mean: Floats = size**power * scale
             return mean
 
-        if len(fitted) < 3:
-            self.mean = level(self.power)
-            self.typical = _typical(self.mean)
+        if n_fitted < 3:
+            self._set(level(len(powers), self.power), ids, n_pages, whole)
             return
-        self.power = max(POWERS if around else POWERS[:1], key=lambda power: fit(level(power)[fitted]))
-        mean = level(self.power)
+        fitted = np.flatnonzero(exposure > 0)
+        fitted = fitted[sampled(ids[fitted], n_fitted, MAX_FITTED)]
+        sample = _Sample(
+            id=ids[fitted],
+            n_batches=arrivals[fitted] / dispersion,
+            due=exposure[fitted] / dispersion,
+            mixture=self.mixture,
+            whole=whole,
+        )
+        power = sample.best("power", powers, [level(i, each)[fitted] for i, each in enumerate(powers)])
+        mean = level(powers.index(power), power)
         evidence = _Evidence.none(arrivals, mean * exposure)
-        for group in groups if around else ():
+        for number, group in enumerate(groups if around else ()):
             factor = _GroupFactor(group, evidence)
-            weight = _best_weight(factor, mean, fitted, dispersion, fit)
+            weight = sample.best_weight(f"weight of group {number}", factor, mean, fitted, dispersion)
             evidence, mean = factor.evidence(weight), mean * factor(weight)
         if around and related is not None:
-            of_related = _RelatedFactor(related, evidence)
-            mean = mean * of_related(_best_weight(of_related, mean, fitted, dispersion, fit))
-        self.mean, self.typical = mean, _typical(mean)
-        if levels:
-            self.mixture.learn(n_batches, mean[fitted] * hours / dispersion)
+            of_related = _RelatedFactor(related, evidence, whole)
+            weight = sample.best_weight("weight of related pages", of_related, mean, fitted, dispersion)
+            mean = mean * of_related(weight)
+        shares = sample.learnt_shares(mean[fitted]) if levels else self.mixture.shares
+        self._set(mean, ids, n_pages, whole)
+        self.power, self.mixture = power, Mixture(shares)
+
+    def _set(self, mean: Floats, ids: Ints, n_pages: int, whole: Whole) -> None:
+        some = sampled(ids, n_pages, MAX_FITTED)
+        rates = whole.rows("typical rate", lambda: {"id": ids[some], "mean": mean[some]})["mean"]
+        self.mean, self.typical = mean, float(np.median(rates)) if len(rates) else 1.0
 
 
-def _typical(mean: Floats) -> float:
-    return float(np.median(mean)) if len(mean) else 1.0
+def sizes(size: Floats) -> Ints:
+    """The links on all pages of which they are known, and how many pages these are."""
+    known = size[~np.isnan(size)]
+    return np.array([known.sum(), len(known)], np.int64)
 
 
-def _best_weight(
-    factor: _GroupFactor | _RelatedFactor,
-    mean: Floats,
-    fitted: Ints,
-    dispersion: float,
-    fit: Callable[[Floats], float],
-) -> float:
-    """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one explains more."""
-    best = max(WEIGHTS[::-1], key=lambda weight: fit(mean[fitted] * factor(weight * dispersion, fitted)))
-    return best * dispersion
+def _level_sums(size: Floats, exposure: Floats, arrivals: Floats, powers: Sequence[float]) -> ExactSums:
+    """For each power the sum of the sizes, raised to it, and the same weighted by exposure; then the sum of the arrivals."""
+    sums = ExactSums(2 * len(powers) + 1)
+    for i, power in enumerate(powers):
+        base = size**power
+        for which, terms in ((2 * i, base), (2 * i + 1, base * exposure)):
+            sums.add_to(which, terms)
+    sums.add_to(2 * len(powers), arrivals)
+    return sums
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    """The pages, of this part, from which weights are learnt: how many batches of links arrived, and the time for it."""
+
+    id: Ints
+    n_batches: Floats
+    due: Floats  # hours, in units of the dispersion
+    mixture: Mixture
+    whole: Whole
+
+    def best(self, name: str, values: Sequence[float], means: Sequence[Floats]) -> float:
+        """The value whose expected rates explain the arrivals best; the first of equal ones."""
+        best: int = self.whole.together(name, lambda: self._columns(means), _best)
+        return values[best]
+
+    def best_weight(
+        self, name: str, factor: _GroupFactor | _RelatedFactor, mean: Floats, fitted: Ints, dispersion: float
+    ) -> float:
+        """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one is better."""
+        weights = WEIGHTS[::-1]
+        means = [mean[fitted] * factor(weight * dispersion, fitted) for weight in weights]
+        return self.best(name, weights, means) * dispersion
+
+    def learnt_shares(self, mean: Floats) -> Floats:
+        """How common each level is, given the expected rates."""
+        shares: Floats = self.whole.together("levels of rates", lambda: self._columns([mean]), _shares)
+        return shares
+
+    def _columns(self, means: Sequence[Floats]) -> Columns:
+        due = {f"due {i}": mean * self.due for i, mean in enumerate(means)}
+        return {"id": self.id, "n_batches": self.n_batches, **due, "shares": self.mixture.shares}
+
+
+def _joined(parts: Sequence[Columns]) -> tuple[Mixture, Floats, list[Floats]]:
+    """The rows of all parts: the mixture that all of them have, batches that arrived, and those due by each of several means."""
+    mixture = Mixture(parts[0]["shares"])
+    rows = sorted_rows([{name: values for name, values in part.items() if name != "shares"} for part in parts])
+    return mixture, rows["n_batches"], [values for name, values in rows.items() if name.startswith("due")]
+
+
+def _best(parts: Sequence[Columns]) -> int:
+    """Which of several expectations explains the arrivals best."""
+    mixture, arrived, expected = _joined(parts)
+    return int(np.argmax([mixture.log_likelihood(arrived, due) for due in expected]))
+
+
+def _shares(parts: Sequence[Columns]) -> Floats:
+    """The shares of the levels, learnt from all parts."""
+    mixture, arrived, (expected,) = _joined(parts)
+    mixture.learn(arrived, expected)
+    return mixture.shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +243,19 @@ class _GroupFactor:
 class _RelatedFactor:
     """Arrivals on related pages, divided by those expected there; each counts by its weight."""
 
-    def __init__(self, related: Related, evidence: _Evidence) -> None:
+    def __init__(self, related: Related, evidence: _Evidence, whole: Whole) -> None:
+        place = np.arange(len(related.neighbour)) if related.place is None else related.place
+        within = np.full(evidence.within.max(initial=-1) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(within, evidence.within, place)  # named by one of their pages, so that all parts mean the same
+        mine = {name: getattr(evidence, name) for name in ("arrived", "expected", "with_it")}
+        own = within[evidence.within]
+        others = whole.rows("evidence on related pages", lambda: {"place": place, **mine, "within": own})
         near, is_there = related.neighbour, related.neighbour >= 0
         weight = np.where(is_there, related.weight, 0.0) * is_there.sum(axis=1, keepdims=True)
-        is_same = evidence.within[near] == evidence.within[:, None]
-        factor = np.where(is_same, evidence.without_it[:, None], evidence.with_it[near])
-        self.arrived = (weight * evidence.arrived[near]).sum(axis=1)
-        self.expected = (weight * factor * evidence.expected[near]).sum(axis=1)
+        is_same = others["within"][near] == own[:, None]
+        factor = np.where(is_same, evidence.without_it[:, None], others["with_it"][near])
+        self.arrived = (weight * others["arrived"][near]).sum(axis=1)
+        self.expected = (weight * factor * others["expected"][near]).sum(axis=1)
 
     def __call__(self, weight: float, page: Ints | slice = slice(None)) -> Floats:
         return _ratio(self.arrived[page], self.expected[page], weight)

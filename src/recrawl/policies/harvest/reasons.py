@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recrawl.core.arrays import Flags, Floats, Ints
+from recrawl.core.whole import Whole
 from recrawl.core.words import HOURS_PER_YEAR, duration, rate, small_number
 from recrawl.policies.choice import PageName, Spread
 from recrawl.policies.harvest.interval import Calibration
@@ -52,9 +53,10 @@ class HarvestReasons:
         *,
         factor: Floats,
         is_trial: Flags,
+        whole: Whole,
     ) -> HarvestReasons:
         """A copy of all that is needed of the model, which goes on learning."""
-        size, room, answers = model.size[page], model.room(page), predicted.answers[page]
+        size, room, answers = model.size[page], model.room(page, whole), predicted.answers[page]
         stock, shape = np.fmin(predicted.expected[page] / np.maximum(answers, 1e-9), room), model.shape(page)
         expected = np.minimum(predicted.expected[page] * factor, room * np.maximum(answers, 1e-300))
         # Where the page may show at most that many links, the expectation is at most that many times the probability of any.

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Floats
+from recrawl.core.exact_sums import ExactSums
 
 HOURS = 168  #: of a week
 MAX_GAP = 12.0  #: hours: links of a longer time say too little about the hour
@@ -35,11 +36,19 @@ class Rhythm:
         whole = np.minimum(np.nan_to_num(hour).astype(np.int64), HOURS - 1)
         return np.asarray(week * self._until[-1] + self._until[whole] + (hour - whole) * self.speed[whole])
 
-    def learn(self, since: Floats, now: Floats, n_links: Floats, rate: Floats) -> None:
-        """Add visits: links that arrived on a page between two visits, and its rate (links per hour)."""
-        short = (now - since <= MAX_GAP) & (since < now)
+    def by_hour(self, since: Floats, now: Floats, n_links: Floats, rate: Floats) -> ExactSums:
+        """By the hours of the week: links that arrived on pages between two visits, then those due at their rates (per hour)."""
+        short, sums = (now - since <= MAX_GAP) & (since < now), ExactSums(2 * HOURS)
         if short.any():
-            _spread(since[short], now[short], n_links[short], rate[short], self.speed, self.arrivals, self.due)
+            visits = since[short], now[short], n_links[short], rate[short]
+            place, arrived, due = _spread(*visits, self.speed, int(MAX_GAP) + 2)
+            sums.add(arrived, place)
+            sums.add(due, HOURS + place)
+        return sums
+
+    def learn(self, by_hour: Floats) -> None:
+        """Add visits, as `by_hour` says."""
+        self.arrivals, self.due = self.arrivals + by_hour[:HOURS], self.due + by_hour[HOURS:]
 
     def refit(self) -> None:
         """Set the clock: an hour of the week is as busy as its hour of the day and its day, unless its own links say otherwise."""
@@ -60,8 +69,10 @@ class Rhythm:
 
 
 @njit(cache=True)
-def _spread(since, now, n_links, rate, speed, arrivals, due):  # type: ignore[no-untyped-def]
-    """Divide the links of every visit among the hours in which they may have arrived, by the speed of each."""
+def _spread(since, now, n_links, rate, speed, most):  # type: ignore[no-untyped-def]
+    """The links of every visit divided among the hours in which they may have arrived (`most` for each), by the speed of each."""
+    places = np.empty(most * len(since), np.int64)
+    arrivals, due, n = np.empty(len(places)), np.empty(len(places)), 0
     for i in range(len(since)):
         whole = 0.0
         for turn in range(2):
@@ -73,6 +84,9 @@ def _spread(since, now, n_links, rate, speed, arrivals, due):  # type: ignore[no
                 if turn == 0:
                     whole += (end - start) * speed[place]
                 else:
-                    arrivals[place] += n_links[i] * (end - start) * speed[place] / whole
-                    due[place] += rate[i] * (end - start)
+                    places[n] = place
+                    arrivals[n] = n_links[i] * (end - start) * speed[place] / whole
+                    due[n] = rate[i] * (end - start)
+                    n += 1
                 start = end
+    return places[:n], arrivals[:n], due[:n]

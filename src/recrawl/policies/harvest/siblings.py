@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from recrawl.core.arrays import Floats, Ints
+from recrawl.core.arrays import Flags, Floats, Ints
 from recrawl.core.growing import grown
 from recrawl.core.hashtable import EMPTY, STRIDE, insert, room_for, slots
 from recrawl.policies.harvest.unshared import MOST_SHARED, share_if_shared
@@ -86,13 +86,15 @@ class Siblings:
         self._newest: Ints = np.full(len(site), -1, np.int64)
         self._before: Ints = np.full(1024, -1, np.int64)
         self._n_pairs = np.zeros(len(site), np.int64)  # of each page
+        self.n_of_whole = len(site)  # pages of the collection
         self.n_arrived = np.zeros(len(site))  # links so far, as they count
         self._fading = np.ones(len(site))  # what is left of a page's pairs since links last arrived on it
         self._of_sites(site)
 
-    def extend(self, site: Ints) -> None:
-        """More pages are known; `site` is that of all pages."""
+    def extend(self, site: Ints, n_of_whole: int | None = None) -> None:
+        """More pages are known; `site` is that of all pages here, of `n_of_whole` in the collection."""
         n = len(site)
+        self.n_of_whole = n if n_of_whole is None else n_of_whole
         self._newest, self._fading = grown(self._newest, n, -1), grown(self._fading, n, 1.0)
         self._n_pairs, self.n_arrived = grown(self._n_pairs, n), grown(self.n_arrived, n)
         self._of_sites(site)
@@ -139,12 +141,19 @@ class Siblings:
         at = slots(self.keys, keys)
         self.hits[at] += links
         self.trials[at] = np.maximum(self.trials[at], self.hits[at])
-        if self.size > 2 * most_pairs(self.n_pages) * self.n_pages:
-            self.prune()
+
+    @property
+    def most(self) -> int:
+        """How many pairs of each page are kept."""
+        return most_pairs(self.n_of_whole)
+
+    def is_too_large(self, size_of_whole: int) -> bool:
+        """Whether there are so many pairs in the whole collection that the weaker ones must go."""
+        return size_of_whole > 2 * self.most * self.n_of_whole
 
     def prune(self) -> None:
         """Keep the strongest pairs of each page: in a site where all share their links there would be no end of them."""
-        most, n_pairs = most_pairs(self.n_pages), self._n_pairs
+        most, n_pairs = self.most, self._n_pairs
         has_many = n_pairs > most
         if not has_many.any():
             return
@@ -152,8 +161,9 @@ class Siblings:
         is_of_many = np.repeat(has_many, n_pairs)
         of_many, page = at[is_of_many], np.repeat(np.flatnonzero(has_many), n_pairs[has_many])
         order = np.lexsort((-self.shares(of_many), page))
-        strongest = of_many[order[_ramps(n_pairs[has_many]) < most]]
-        self._rebuild(np.sort(np.concatenate([at[~is_of_many], strongest])), 0)
+        is_held = np.zeros(len(self.keys), np.bool_)
+        is_held[at[~is_of_many]] = is_held[of_many[order[_ramps(n_pairs[has_many]) < most]]] = True
+        self._rebuild(is_held, 0)
 
     def shares(self, at: Ints) -> Floats:
         """The shares of the pairs in these slots."""
@@ -187,10 +197,12 @@ class Siblings:
 
     def _reserve(self, more: int) -> None:
         if 2 * (self.size + more) > len(self.keys):
-            self._rebuild(np.flatnonzero(self.keys != EMPTY), more)
+            self._rebuild(self.keys != EMPTY, more)
 
-    def _rebuild(self, held: Ints, more: int) -> None:
-        """A table of these slots with room for `more`."""
+    def _rebuild(self, is_held: Flags, more: int) -> None:
+        """A table of some slots with room for `more`. Pairs of a page stay in the order in which they became known."""
+        at = self._all()[1]
+        held = at[is_held[at]][::-1]  # the oldest first, as they are linked
         room = room_for(len(held) + more, 1024)
         keys, hits, trials = self.keys[held], self.hits[held], self.trials[held]
         self.keys, self.hits, self.trials = np.full(room, EMPTY, np.int64), np.zeros(room), np.zeros(room)

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Floats, Ints, Ints32, LinkLists
 from recrawl.core.hashtable import EMPTY, STRIDE, insert, new_keys, slot
-from recrawl.policies.harvest.siblings import most_pairs
+from recrawl.core.times import US_PER_HOUR
+from recrawl.world.pages import Visits
 
 _UNSEEN = np.iinfo(np.int32).max
+MOST_SITES = 4096  #: sites on which a link arrived that are looked at: those that gained pages last
 GROWTH = 9  #: eighths; room that is not used yet is kept and read with all that was learnt
 
 
@@ -26,49 +28,66 @@ class Sightings:
     >>> sightings = Sightings()
     >>> sightings.all_known(LinkLists(np.array([0, 2]), np.array([0, 1], np.int32)), hours=np.array([0.0]))
     >>> shown = LinkLists(np.array([0, 2]), np.array([1, 2], np.int32))
-    >>> sightings.arrivals(np.array([0]), np.array([True]), np.array([0.0]), shown, hours=np.array([5.0])).links
+    >>> sightings.arrivals(np.array([0]), np.array([True]), np.array([0.0]), shown, np.array([5.0]), np.array([0])).links
     array([2], dtype=int32)
     """
 
     def __init__(self) -> None:
         self.began = np.nan  # hours since 1970
         self.first = np.full(1024, _UNSEEN, np.int32)  # seconds since then, by link
-        self._newest = np.full(1024, -1, np.int32)  # the latest entry of a link below, and from there on the one before
+        # Arrivals of a link: the latest entry of one site, from there on the one before on the same site, and the latest one of
+        # another site.
+        self._newest = np.full(1024, -1, np.int32)
         self._before = np.zeros(1024, np.int32)
+        self._elsewhere = np.zeros(1024, np.int32)
         self._page = np.zeros(1024, np.int32)
         self._n = 0
+
+    def begin(self, visits: Visits) -> None:
+        """The crawl begins with these visits."""
+        began_at = visits.began_at
+        if began_at is not None or len(visits):
+            self.began = float((int(visits.at.min()) if began_at is None else began_at) / US_PER_HOUR)
 
     def all_known(self, links: LinkLists, hours: Floats) -> None:
         """Nothing of this is new: it is where the crawl begins."""
         self._reserve_links(links)
         _all_known(links.start, links.links, self._seconds(hours), self.first)
 
-    def arrivals(self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: Floats) -> LinkLists:
+    def shown_elsewhere(self, links: Ints32, hours: Floats) -> None:
+        """Pages that are not followed here showed these links before, the first of them at these hours."""
+        self._reserve_links(LinkLists(np.array([0, len(links)]), links))
+        np.minimum.at(self.first, links, self._seconds(hours))
+
+    def arrivals(
+        self, page: Ints, answered: Flags, since: Floats, shown: LinkLists, hours: Floats, site: Ints
+    ) -> LinkLists:
         """The links that arrived on each page since it was last seen; infinite: only those that no page has shown."""
         self._reserve_links(shown)
         seconds = self._seconds(hours)
         start, links = _arrivals(shown.start, shown.links, answered, self._seconds(since), self.first)
         self._reserve_entries(len(links))
-        self._n = _note(start, links, page, seconds, self.first, self._newest, self._before, self._page, self._n)
+        self._n = _note(start, links, page, seconds, self.first, *self._chains, site, self._n)
         return LinkLists(start, links)
 
-    def shared(self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints) -> tuple[Ints, Floats]:
+    @property
+    def _chains(self) -> tuple[Ints32, Ints32, Ints32, Ints32]:
+        return self._newest, self._before, self._elsewhere, self._page
+
+    def shared(self, page: Ints, arrivals: LinkLists, weight: Floats, site: Ints, most: int) -> tuple[Ints, Floats]:
         """How many of the links that arrived on a page another page of its site shows as well, each by the weight of its visit.
 
         One entry for each pair that shares any: its key (page · STRIDE + other page), ascending, and the sum. Visits without
-        weight are passed over.
+        weight are passed over. Of each link the last `most` pages of the site count.
         """
-        start, links, most = arrivals.start, arrivals.links, most_pairs(len(site))
-        keys, sums = _shared(start, links, page, weight, self._newest, self._before, self._page, site, most)
+        keys, sums = _shared(arrivals.start, arrivals.links, page, weight, *self._chains, site, most)
         held = np.flatnonzero(keys != EMPTY)
         held = held[np.argsort(keys[held])]
         return keys[held], sums[held]
 
     def unshared(self, page: Ints, links: Ints32, begin: Ints, size: Ints, site: Ints) -> Ints:
         """How many of each page's links (`size` of them from `begin` on) no other page of its site has shown."""
-        n: Ints = _unshared(
-            links, begin, size, page, self._newest, self._before, self._page, site, most_pairs(len(site))
-        )
+        n: Ints = _unshared(links, begin, size, page, *self._chains, site)
         return n
 
     def _seconds(self, hours: Floats) -> Ints32:
@@ -89,7 +108,8 @@ class Sightings:
     def _reserve_entries(self, more: int) -> None:
         if self._n + more > len(self._before):
             room = max(self._n + more, GROWTH * len(self._before) // 8)
-            self._before, self._page = _longer(self._before, room), _longer(self._page, room)
+            for name in ("_before", "_elsewhere", "_page"):
+                setattr(self, name, _longer(getattr(self, name), room))
 
 
 def _longer(values: NDArray[Any], room: int, fill: int | None = None) -> NDArray[Any]:
@@ -123,31 +143,49 @@ def _arrivals(start, links, answered, since, first):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def _note(start, links, page, moment, first, newest, before, shower, n):  # type: ignore[no-untyped-def]
+def _latest_on(link, site, newest, elsewhere, shower, of):  # type: ignore[no-untyped-def]
+    """The latest entry of a link on a site, and that of the site looked at before it; -1 where there is none."""
+    entry, previous, left = newest[link], -1, MOST_SITES
+    while entry >= 0 and of[shower[entry]] != site:
+        left -= 1
+        if left == 0:
+            return -1, previous
+        entry, previous = elsewhere[entry], entry
+    return entry, previous
+
+
+@njit(cache=True)
+def _note(start, links, page, moment, first, newest, before, elsewhere, shower, site, n):  # type: ignore[no-untyped-def]
     # Backwards, so that the first pages come first among those that show a link: where many share links, it is with the same few.
     for i in range(len(page) - 1, -1, -1):
         for at in range(start[i], start[i + 1]):
             link = links[at]
             first[link] = min(first[link], moment[i])
-            shower[n], before[n], newest[link] = page[i], newest[link], n
+            latest, previous = _latest_on(link, site[page[i]], newest, elsewhere, shower, site)
+            if latest >= 0 and previous >= 0:  # the site that gained a page comes first now
+                elsewhere[previous] = elsewhere[latest]
+            is_front = latest >= 0 and previous < 0
+            shower[n], before[n] = page[i], latest
+            elsewhere[n] = elsewhere[latest] if is_front else newest[link]
+            newest[link] = n
             n += 1
     return n
 
 
 @njit(cache=True)
-def _shared(start, links, page, weight, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+def _shared(start, links, page, weight, newest, before, elsewhere, shower, site, most):  # type: ignore[no-untyped-def]
     keys, sums = np.full(1024, EMPTY, np.int64), np.zeros(1024)
     n = 0
     for i in range(len(page)):
         if weight[i] <= 0.0:
             continue
         for at in range(start[i], start[i + 1]):
-            entry, left = newest[links[at]], most
+            entry, left = _latest_on(links[at], site[page[i]], newest, elsewhere, shower, site)[0], most
             while entry >= 0 and left > 0:
                 left -= 1
                 q = shower[entry]
                 entry = before[entry]
-                if q == page[i] or site[q] != site[page[i]]:
+                if q == page[i]:
                     continue
                 key = page[i] * STRIDE + q
                 place = slot(keys, key)
@@ -161,16 +199,14 @@ def _shared(start, links, page, weight, newest, before, shower, site, most):  # 
 
 
 @njit(cache=True)
-def _unshared(links, begin, size, page, newest, before, shower, site, most):  # type: ignore[no-untyped-def]
+def _unshared(links, begin, size, page, newest, before, elsewhere, shower, site):  # type: ignore[no-untyped-def]
     n_unshared = np.zeros(len(page), np.int64)
     for i in range(len(page)):
         for at in range(begin[i], begin[i] + size[i]):
-            entry, left, is_shared = newest[links[at]], most, False
-            while entry >= 0 and left > 0 and not is_shared:
-                is_shared = shower[entry] != page[i] and site[shower[entry]] == site[page[i]]
+            entry = _latest_on(links[at], site[page[i]], newest, elsewhere, shower, site)[0]
+            while entry >= 0 and shower[entry] == page[i]:
                 entry = before[entry]
-                left -= 1
-            n_unshared[i] += not is_shared
+            n_unshared[i] += entry < 0
     return n_unshared
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from numba import njit
 
 from recrawl.core.arrays import Floats, Ints
+from recrawl.core.exact_sums import ExactSums
 from recrawl.core.growing import grown
+from recrawl.core.whole import Whole
 from recrawl.core.workers import over_ranges
 
 HALF_LIVES = 0.5 * 3.0 ** np.arange(11)  #: hours, from half an hour to three years
@@ -83,10 +85,16 @@ class Streams:
         over_ranges(len(page), lambda low, high: _seen(low, high, page, waited, HAZARDS, prior, self.followed, hours))
         return hours
 
-    def refit(self) -> None:
+    def followed_in_all(self) -> ExactSums:
+        """Links by stream, of all pages here."""
+        sums = ExactSums(N_STREAMS)
+        sums.add_rows(self.followed)
+        return sums
+
+    def refit(self, whole: Whole) -> None:
         """The shares of all pages together; every stream keeps a little."""
-        whole = self.followed.sum(axis=0) + 5.0 / N_STREAMS
-        self.shares = whole / whole.sum()
+        followed = whole.totals("links by stream", self.followed_in_all) + 5.0 / N_STREAMS
+        self.shares = followed / followed.sum()
 
 
 def half_gone(weights: Floats) -> float:

@@ -165,7 +165,7 @@ def calibrate(world: World, budget: int, policy: ExpectedHarvest | None = None) 
         assert choice.spread is not None
         intervals = {level: choice.spread(np.arange(len(choice)), level) for level in LEVELS}
         seen = crawler.visit(choice.page)
-        counts = credited(choice.page, seen.visits)
+        counts = credited(choice.page, choice.score, seen.visits)
         policy.observe(seen.visits)
         expected.append(choice.expected)
         brought.append(counts)
