@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from recrawl.engine import tasks
-from recrawl.engine.plan import EnginePlanner, check_parted
+from recrawl.engine.plan import EnginePlanner, check_parted, work_folder
 from recrawl.errors import EngineError, NotEnoughData
 from recrawl.history import History
 from recrawl.plan.options import PlanOptions
@@ -75,11 +75,13 @@ def one_by_one(function: Function, given: Sequence[bytes]) -> Iterator[bytes]:
 
 def in_buckets(history: History, options: PlanOptions, now: datetime, n: int, run: Any = one_by_one) -> Plan:
     planner = Planner(history, options, now)
-    job = f"{history.folder} {options} {n}"
-    try:
-        return EnginePlanner(planner=planner, policy=planner.chosen_policy(), map=run, n_buckets=n, job=job).plan()
-    finally:
-        tasks.release(job)
+    assert isinstance(history.folder, Path)
+    with work_folder(history.folder / "engine") as work:
+        engine = EnginePlanner(planner=planner, policy=planner.chosen_policy(), map=run, n_buckets=n, work=work)
+        try:
+            return engine.plan()
+        finally:
+            tasks.release(engine.job)
 
 
 def content(plan: Plan) -> dict[str, Any]:

@@ -39,6 +39,10 @@ class Whole:
         """
         return join([contribute()])
 
+    def once(self, name: str, work: Callable[[], P]) -> P:
+        """The result of work of one's own that need not be done again if asking is interrupted later on."""
+        return work()
+
     def named(self, prefix: str) -> Whole:
         """The same, asked by names that begin so."""
         return self

@@ -52,7 +52,9 @@ class PartOfWhole(Whole):
         self.order = order
         self.scope, self.prefix = "", ""
         self.answers: dict[str, Any] = {}
-        self.link_ids: Callable[[Ints32], Ints] = lambda links: links.astype(np.int64)
+        self.results: dict[str, Any] = {}
+        self.link_ids: Ints = np.empty(0, np.int64)  # of the links that are new here, which come after so many others
+        self.n_links_before = 0
 
     def together(self, name: str, contribute: Callable[[], P], join: Callable[[Sequence[P]], R]) -> R:
         """The answer, if it is known; else this part's contribution is handed in."""
@@ -65,8 +67,17 @@ class PartOfWhole(Whole):
 
     def forget(self, scope: str) -> None:
         """Drop the answers to what was asked in scopes that begin so: nobody will ask again."""
+        self.results.clear()
         for key in [key for key in self.answers if key.startswith(scope)]:
             del self.answers[key]
+
+    def once(self, name: str, work: Callable[[], P]) -> P:
+        """The result of work of this part's own, kept until the scope ends."""
+        key = f"{self.scope}: {self.prefix}{name}"
+        if key not in self.results:
+            self.results[key] = work()
+        result: P = self.results[key]
+        return result
 
     def named(self, prefix: str) -> PartOfWhole:
         """The same, asked by names that begin so."""
@@ -114,7 +125,7 @@ class PartOfWhole(Whole):
 
     def first_claims(self, link: Ints32, worth: Floats, page: Ints) -> Flags:
         """Which links no page of another part shows that comes first."""
-        ids = self.link_ids(link)
+        ids = self.link_ids[link.astype(np.int64) - self.n_links_before]
 
         def claims() -> dict[str, Any]:
             order = [(-w, *key) for w, key in zip(worth.tolist(), self.order.keys(page), strict=True)]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -17,8 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from recrawl.core.arrays import Ints
+from recrawl.core.places import Place, entries, make_folder
 from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
+from recrawl.engine.link_join import join_range
 from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.session import open_engine
 from recrawl.engine.tasks import Answer, Bucket, Step, work
@@ -70,11 +74,28 @@ def plan_on(
         on_note(
             f"the history is {how}, so each of {n} reads all of it; recrawl compact --buckets {n} makes that quicker"
         )
-    with open_engine(engine, work=history.folder / WORK) as opened:
-        return EnginePlanner(planner=planner, policy=policy, map=opened.map, n_buckets=n, job=uuid4().hex).plan()
+    with work_folder(history.folder / WORK) as work, open_engine(engine, work=work) as opened:
+        return EnginePlanner(planner=planner, policy=policy, map=opened.map, n_buckets=n, work=work).plan()
 
 
-@dataclass
+@contextmanager
+def work_folder(folder: Place) -> Iterator[Place]:
+    """A folder of one job's own, which is removed with all that is in it."""
+    mine = folder / uuid4().hex
+    mine = mine.absolute() if isinstance(mine, Path) else mine
+    make_folder(mine)
+    try:
+        yield mine
+    finally:
+        with suppress(OSError):
+            for entry in entries(mine):
+                (mine / entry.name).unlink(missing_ok=True)
+            if isinstance(mine, Path):
+                mine.rmdir()
+                folder.rmdir()  # type: ignore[union-attr]  # both are paths; only if no other job is at work
+
+
+@dataclass(kw_only=True)
 class EnginePlanner:
     """Plans a history in buckets."""
 
@@ -82,7 +103,8 @@ class EnginePlanner:
     policy: Policy
     map: Mapper
     n_buckets: int
-    job: str
+    work: Place  # a folder that all workers see
+    job: str = field(default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
         #: Of each bucket, and how many of them the worker that holds it knows.
@@ -102,9 +124,9 @@ class EnginePlanner:
         ends = _used(rule.batch_ends(moments, int(moments[0])), moments)
         planner.on_step(f"learning from {count(pace.n_visits, 'visit')}")
         schedule = self._schedule(self._step("repeats", rule, ends, int(moments[0])))
-        schedule, links = self._links(schedule, self._step("shown", schedule))
+        schedule, contested = self._links(schedule, self._step("shown", schedule))
         self.schedule = schedule
-        self._step("begin", schedule, per_bucket=links)
+        self._step("begin", schedule, contested)
         self._step("learn")
         planner.on_note(f"learnt from {count(int(schedule.n_visits.sum()), 'visit')}, {rule.why}")
         return self._choose()
@@ -196,6 +218,7 @@ class EnginePlanner:
         return Bucket(
             job=self.job,
             folder=str(history.folder),
+            work=str(self.work),
             until=None if history.until is None else microseconds(history.until),
             number=number,
             n=self.n_buckets,
@@ -234,50 +257,15 @@ class EnginePlanner:
             url=tuple(key[2] for key in keys),
         )
 
-    def _links(self, schedule: Schedule, shown: Sequence[dict[str, Any]]) -> tuple[Schedule, list[dict[str, Any]]]:
-        """The schedule with what its parts hold, and for each bucket what is known of its links that others show as well."""
+    def _links(self, schedule: Schedule, shown: Sequence[dict[str, Any]]) -> tuple[Schedule, Ints]:
+        """The schedule with what its parts hold, and which of them have links that are new in several buckets."""
         schedule = replace(
             schedule,
             n_visits=np.sum([each["n_visits"] for each in shown], axis=0),
             ended_at=np.max([each["last_at"] for each in shown], axis=0),
         )
-        return schedule, joined_links(shown, schedule)
-
-
-def joined_links(shown: Sequence[dict[str, Any]], schedule: Schedule) -> list[dict[str, Any]]:
-    """For each bucket the links that other buckets show as well: the first part and moment of all, and whether it is contested."""
-    bucket = np.repeat(np.arange(len(shown)), [len(each["link"]) for each in shown])
-    link, part, at, reread = (
-        np.concatenate([each[name] for each in shown]) for name in ("link", "shown_in", "first_at", "reread_in")
-    )
-    order = np.argsort(link, kind="stable")
-    bucket, link, part, at, reread = bucket[order], link[order], part[order], at[order], reread[order]
-    start = np.flatnonzero(np.append(True, link[1:] != link[:-1])[: len(link)])
-    size = np.diff(np.append(start, len(link)))
-    if not len(link):
-        first, first_at, first_reread, n_first = part, at, reread, size
-    else:
-        first, first_at = np.minimum.reduceat(part, start), np.minimum.reduceat(at, start)
-        first_reread = np.minimum.reduceat(reread, start)
-        n_first = np.add.reduceat((part == np.repeat(first, size)).astype(np.int64), start)
-    is_first_batch = schedule.batch[np.minimum(first, len(schedule) - 1)] == 0
-    # New on pages of several buckets in one part, unless all begin there or a page read in a new way shows it by then.
-    is_contested = (n_first > 1) & ~is_first_batch & (first_reread > first)
-    has_contested = np.zeros(len(schedule), np.int64)
-    has_contested[first[is_contested]] = 1
-    of_several = np.repeat(size > 1, size)
-    columns = {
-        "link": link,
-        "shown_in": np.repeat(first, size),
-        "first_at": np.repeat(first_at, size),
-        "reread_in": np.repeat(first_reread, size),
-        "is_contested": np.repeat(is_contested, size) & (part == np.repeat(first, size)),
-    }
-    found = []
-    for b in range(len(shown)):
-        mine = of_several & (bucket == b)
-        found.append({name: values[mine] for name, values in columns.items()} | {"is_contested_in": has_contested})
-    return found
+        tasks = [packed((str(self.work), number, self.n_buckets, schedule)) for number in range(self.n_buckets)]
+        return schedule, np.max([unpacked(each) for each in self.map(join_range, tasks)], axis=0)
 
 
 def check_parted(policy: Policy, planner: Planner) -> None:

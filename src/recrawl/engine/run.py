@@ -6,15 +6,20 @@ same arguments and answers, to the same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recrawl.core.arrays import Ints, Ints32
+from recrawl.core.arrays import Flags, Ints, Ints32
+from recrawl.core.places import Place
+from recrawl.core.snapshot import taken
 from recrawl.core.times import NEVER
+from recrawl.core.whole import ONE_PIECE
+from recrawl.engine.link_join import read_shared, write_shown
+from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.part import Key, PageOrder, PartOfWhole
 from recrawl.engine.share import share_of_plan
 from recrawl.history import History
@@ -34,22 +39,28 @@ from recrawl.world.roots import DOMAINS
 from recrawl.world.schedule import NEVER_SHOWN, Elsewhere, Schedule
 from recrawl.world.stream import Cut, Segment, next_segment
 
+_PLAIN = ("learnt", "segment", "known", "part", "is_learnt", "parts")
+_BESIDE = ("related", "signals", "importance")  # what is known of pages beside what was learnt
+
 
 @dataclass
 class BucketRun:
     """A bucket as far as it was followed."""
 
     history: History  # of the bucket
+    number: int
+    n_buckets: int
+    work: Place  # a folder that all workers see
     policy: Policy
     notion: Notion | None = None
     links: str = "all"
     fresh: NewVisits | None = None
     learnt: Learnt = field(init=False)
     segment: Segment | None = None
-    showing: Iterator[tuple[Visits, int]] | None = None
+    known: Flags = field(default_factory=lambda: np.empty(0, np.bool_))  # which links are
     waiting: Visits | None = None  # a part that is not learnt from yet
-    situation: Situation | None = None
     part: int = 0  # of the schedule, that comes next
+    parts: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # of each visit
     is_learnt: bool = False  # the part that `part` says was learnt from, and what all pages share is not settled yet
 
     def __post_init__(self) -> None:
@@ -61,12 +72,7 @@ class BucketRun:
 
     def survey(self) -> dict[str, Any]:
         """What the batches of the whole collection follow from."""
-        fresh = self.fresh = NewVisits.after(
-            self.history,
-            NEVER,
-            links=self.links,  # type: ignore[arg-type]  # checked
-            read_links="all" if Need.UPDATES in self.policy.needs else "compared",
-        )
+        fresh = self._fresh
         pace = CrawlPace.of(fresh.page, fresh.at)
         return {
             "moments": distinct_moments(fresh.at),
@@ -89,6 +95,8 @@ class BucketRun:
             roots=DOMAINS,
         )
         self.segment = segment
+        self.fresh = None
+        self.history.release()
         known_in = np.searchsorted(segment.n_known, np.arange(len(segment.new_page)), side="right")
         self.order.known_in, self.order.url = known_in, segment.new_url
         n_batches = len(ends)
@@ -110,18 +118,19 @@ class BucketRun:
         self.parts, n = part, len(schedule)
         n_links = segment.n_links_before + len(segment.new_link)
         first, at, reread = _first_shown(segment, part, n_links)
-        return {
-            "n_visits": np.bincount(part, minlength=n),
-            "last_at": _greatest(part, segment.at, n),
+        links: dict[str, NDArray[Any]] = {
             "link": segment.new_link,
             "shown_in": first,
             "first_at": at,
             "reread_in": reread,
         }
+        write_shown(self.work, self.number, self.n_buckets, links)
+        return {"n_visits": np.bincount(part, minlength=n), "last_at": _greatest(part, segment.at, n)}
 
-    def begin(self, schedule: Schedule, links: dict[str, Any]) -> dict[str, Any]:
-        """Get ready to learn; `links`: what is known of links that other buckets show as well, by id."""
+    def begin(self, schedule: Schedule, contested: Ints) -> dict[str, Any]:
+        """Get ready to learn; `contested`: which parts have links that are new in several buckets."""
         segment, stream = self._segment, self.learnt.stream
+        links = read_shared(self.work, self.number, self.n_buckets)
         place = np.argsort(segment.new_link)
         ids = links["link"]
         at = place[np.searchsorted(segment.new_link[place], ids)] if len(ids) else np.empty(0, np.int64)
@@ -136,31 +145,30 @@ class BucketRun:
             reread_in=links["reread_in"][order],
             contested=number[is_contested],
             contested_in=shown_in[is_contested],
-            is_contested_in=links["is_contested_in"],
+            is_contested_in=contested,
         )
-        segment.cut = Cut(schedule=schedule, part=self.parts, elsewhere=elsewhere, first_batch=0)
+        segment.cut = Cut.of(schedule, self.parts, segment.row, elsewhere, first_batch=0)
         self.policy.start(stream.pages)
-        self.whole.link_ids = lambda numbers: segment.new_link[numbers.astype(np.int64) - segment.n_links_before]
-        self.showing = stream.follow(segment)
+        self.whole.link_ids, self.whole.n_links_before = segment.new_link, segment.n_links_before
+        self.known = stream.enter(segment)
         return {}
 
     def learn(self) -> dict[str, Any]:
         """Learn from all parts of the schedule, one after the other; goes on where it was interrupted."""
-        assert self.showing is not None
+        segment, stream = self._segment, self.learnt.stream
+        assert segment.cut is not None
+        stream.pages.part_of = self.whole
         self._settle()
-        while True:
+        while self.part < len(segment.cut.schedule):
             if self.waiting is None:
-                self.learnt.stream.pages.part_of = self.whole
-                following = next(self.showing, None)
-                if following is None:
-                    return {}
-                self.waiting, n_before = following
-                pages = self.learnt.stream.pages
-                self.policy.extend(pages, n_before)
-                self.learnt.links.extend_to(len(pages))
-                self.learnt.changes.extend_to(len(pages))
+                self.waiting, n_before = stream.go_on(segment, segment.cut.part(self.part), self.known)
+                self.policy.extend(stream.pages, n_before)
+                self.learnt.links.extend_to(len(stream.pages))
+                self.learnt.changes.extend_to(len(stream.pages))
             self._learn_from(self.waiting)
             self._settle()
+        self.segment, self.known = None, self.known[:0].copy()
+        return {}
 
     def _learn_from(self, visits: Visits) -> None:
         self.whole.scope = f"part {self.part}, learning"
@@ -180,8 +188,7 @@ class BucketRun:
 
     def situate(self, now: datetime, uses_signals: bool) -> dict[str, Any]:
         """Look at what else is known of the pages."""
-        learnt = self.learnt
-        stream, pages, whole = learnt.stream, learnt.stream.pages, self.whole
+        stream, pages, whole = self.learnt.stream, self.learnt.stream.pages, self.whole
         whole.scope = "survey"
         importance = importance_of(self.history, stream.page)
         if whole.count("pages of stated importance", lambda: importance is not None):
@@ -190,16 +197,6 @@ class BucketRun:
         if whole.count("signals", lambda: signals is not None):
             pages.signals = signals or no_signals(len(pages))
         hints = hints_of(self.history, stream.page, pages.host, pages.last_visit)
-        self.situation = Situation(
-            page=stream.page,
-            url=stream.url,
-            pages=pages,
-            policy=self.policy,
-            expectation=learnt.links,
-            last_change=stream.last_new,
-            cycle_hours=stream.cycle_hours or DEFAULT_CYCLE_HOURS,
-            changes=learnt.changes,
-        )
         return {
             "n_pages": len(pages),
             "n_hinted": int(bool(hints)),
@@ -218,21 +215,65 @@ class BucketRun:
 
     def unwatched(self, page: Ints) -> dict[str, Any]:
         """How many of some pages, by their ids, this bucket holds."""
-        assert self.situation is not None
-        return {"n": int(np.isin(self.situation.page, page).sum())}
+        return {"n": int(np.isin(self.learnt.stream.page, page).sum())}
 
     def choose(self, request: PlanRequest, now: datetime) -> dict[str, Any]:
         """This bucket's share of the plan."""
-        situation = self.situation
-        assert situation is not None
+        stream = self.learnt.stream
+        situation = Situation(
+            page=stream.page,
+            url=stream.url,
+            pages=stream.pages,
+            policy=self.policy,
+            expectation=self.learnt.links,
+            last_change=stream.last_new,
+            cycle_hours=stream.cycle_hours or DEFAULT_CYCLE_HOURS,
+            changes=self.learnt.changes,
+        )
         self.whole.scope = "choice"
         return share_of_plan(situation, request, now, self.whole)
+
+    # -- on disk -------------------------------------------------------------------------------------------------------
+
+    def n_bytes(self) -> int:
+        """How much memory it takes, about."""
+        fresh = 0 if self.fresh is None else 200 * len(self.fresh.at)
+        return fresh + sum(each.nbytes for each in taken((self.learnt, self.segment))[1])
+
+    def packed(self) -> bytes:
+        """All that was followed so far, without the answers that were heard."""
+        pages, visits = self.learnt.stream.pages, self.waiting
+        about = {name: getattr(self, name) for name in _PLAIN}
+        beside = {name: getattr(pages, name) for name in _BESIDE}
+        waiting = None if visits is None else replace(visits, whole=ONE_PIECE)
+        order = (self.order.known_in, self.order.url)
+        links = (self.whole.link_ids, self.whole.n_links_before)
+        return packed({"about": about, "beside": beside, "waiting": waiting, "order": order, "links": links})
+
+    def restore(self, data: bytes) -> None:
+        """The inverse of `packed`."""
+        kept = unpacked(data)
+        for name, value in kept["about"].items():
+            setattr(self, name, value)
+        self.policy, pages = self.learnt.policy, self.learnt.stream.pages
+        for name, value in kept["beside"].items():
+            setattr(pages, name, value)
+        self.order.known_in, self.order.url = kept["order"]
+        self.whole.link_ids, self.whole.n_links_before = kept["links"]
+        pages.part_of = self.whole
+        self.waiting = None if kept["waiting"] is None else replace(kept["waiting"], whole=self.whole)
 
     # -- within steps --------------------------------------------------------------------------------------------------
 
     @property
     def _fresh(self) -> NewVisits:
-        assert self.fresh is not None
+        if self.fresh is None:
+            self.fresh = NewVisits.after(
+                self.history,
+                NEVER,
+                links=self.links,  # type: ignore[arg-type]  # checked
+                read_links="all" if Need.UPDATES in self.policy.needs else "compared",
+            )
         return self.fresh
 
     @property

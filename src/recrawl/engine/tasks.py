@@ -6,11 +6,13 @@ one that does not says so, and is sent everything.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from recrawl.core.places import place, write_bytes
 from recrawl.core.times import moment
 from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.part import Asked
@@ -19,7 +21,7 @@ from recrawl.history import History
 from recrawl.policies.base import Policy
 from recrawl.world.notions import notion_or_any
 
-MOST_HELD = 1_000  #: buckets that a worker keeps in memory
+HELD_BYTES = int(os.environ.get("RECRAWL_ENGINE_HELD", 4 << 30))  #: of buckets that a worker keeps in memory, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class Bucket:
 
     job: str
     folder: str
+    work: str  # a folder that all workers see
     until: int | None
     number: int
     n: int
@@ -57,15 +60,44 @@ class Bucket:
         history = History.open(self.folder)
         if self.until is not None:
             history = history.as_of(moment(self.until))
-        return BucketRun(history.bucket(self.number, self.n), self.policy, notion_or_any(self.change), self.links)
+        return BucketRun(
+            history=history.bucket(self.number, self.n),
+            number=self.number,
+            n_buckets=self.n,
+            work=place(self.work),
+            policy=self.policy,
+            notion=notion_or_any(self.change),
+            links=self.links,
+        )
 
 
 @dataclass
 class _Held:
     run: BucketRun
+    n_bytes: int = 0
     n_events: int = 0
     unfinished: Step | None = None
     done: Any = None
+
+    def put_aside(self) -> None:
+        """Out of memory, into the work folder."""
+        where = self.run.work / f"bucket-{self.run.number:05}"
+        about = packed((self.n_events, self.unfinished, self.done))
+        write_bytes(where, len(about).to_bytes(8, "little") + about + self.run.packed())
+
+    def taken_up(self, n_events: int) -> bool:
+        """Whether the bucket was put aside after so many events; it goes on from there."""
+        try:
+            data = (self.run.work / f"bucket-{self.run.number:05}").read_bytes()
+        except OSError:
+            return False
+        end = 8 + int.from_bytes(data[:8], "little")
+        n, unfinished, done = unpacked(data[8:end])
+        if n != n_events:
+            return False
+        self.n_events, self.unfinished, self.done = n, unfinished, done
+        self.run.restore(data[end:])
+        return True
 
     def go_on(self, events: list[Step | Answer]) -> dict[str, Any]:
         """Take steps as far as they are answered."""
@@ -99,12 +131,19 @@ def work(task: bytes) -> bytes:
     if n_before == 0:
         held = _Held(bucket.begun())
     elif held is None or held.n_events != n_before:
-        return packed({"lost": True})
+        held = _Held(bucket.begun())
+        if not held.taken_up(n_before):
+            return packed({"lost": True})
     result = held.go_on(events)
+    held.n_bytes = held.run.n_bytes()
     with _lock:
         _held[key] = held
-        while len(_held) > MOST_HELD:
-            _held.popitem(last=False)
+        total, leaving = sum(each.n_bytes for each in _held.values()), list[_Held]()
+        while total > HELD_BYTES and _held:
+            leaving.append(_held.popitem(last=False)[1])
+            total -= leaving[-1].n_bytes
+    for each in leaving:
+        each.put_aside()
     return packed(result)
 
 

@@ -77,22 +77,30 @@ class Stream:
 
         A batch in which a page is visited twice comes in parts, so that no page is in one of them twice.
         """
+        known = self.enter(segment)
+        for part in segment.parts():
+            yield self.go_on(segment, part, known)
+
+    def enter(self, segment: Segment) -> Flags:
+        """Number the pages and links that a segment adds; which links are known, for `go_on`."""
         self._take_over(segment)
         known: Flags = np.zeros(self.n_links, np.bool_)
         known[: segment.n_links_before] = True
-        for part in segment.parts():
-            if self.began is None:
-                self.began = part.began_at
-            n_before = len(self.pages)
-            self._extend(segment, segment.n_known[part.batch])
-            self.pages.n_others = 0 if part.n_pages is None else part.n_pages - len(self.pages)
-            visits = self._visits(segment, part, known)
-            if part.ends_segment:
-                segment.let_go()
-            yield visits, n_before
+        return known
+
+    def go_on(self, segment: Segment, part: Part, known: Flags) -> tuple[Visits, int]:
+        """The visits of the next part of a segment, and how many pages were known before."""
+        if self.began is None:
+            self.began = part.began_at
+        n_before = len(self.pages)
+        self._extend(segment, segment.n_known[part.batch])
+        self.pages.n_others = 0 if part.n_pages is None else part.n_pages - len(self.pages)
+        visits = self._visits(segment, part, known)
+        if part.ends_segment:
+            segment.let_go()
+        return visits, n_before
 
     def _take_over(self, segment: Segment) -> None:
-        """Number the pages and links that the segment adds."""
         if len(segment.new_link):
             self.links.append(segment.new_link)
             while len(self.links) > 1 and len(self.links[-1]) > len(self.links[-2]) // GROWTH:
@@ -214,7 +222,7 @@ class Segment:
     def parts(self) -> Iterator[Part]:
         """The batches in order of time, each in as many parts as it takes that no page is in one twice."""
         if self.cut is not None:
-            yield from self.cut.parts(self.row)
+            yield from self.cut.parts()
             return
         order = np.lexsort((self.row, self.at))
         begin = _cuts(self.row[order], self.batch[order], int(self.row.max(initial=-1)) + 1)
@@ -232,32 +240,41 @@ class Cut:
     """How the visits to some of a collection's pages are parted, as those to all of them are."""
 
     schedule: Schedule
-    part: Ints  # of each visit
+    order: Ints  # the visits, by part and page
+    start: Ints  # where those of each part begin, and their number
     elsewhere: Elsewhere
     first_batch: int  # of the segment, since the stream began
 
-    def parts(self, row: Ints) -> Iterator[Part]:
+    @classmethod
+    def of(cls, schedule: Schedule, part: Ints, row: Ints, elsewhere: Elsewhere, first_batch: int) -> Cut:
+        """From the part and the page of each visit."""
+        order = np.lexsort((row, part))
+        start = np.searchsorted(part[order], np.arange(len(schedule) + 1))
+        return cls(schedule=schedule, order=order, start=start, elsewhere=elsewhere, first_batch=first_batch)
+
+    def parts(self) -> Iterator[Part]:
         """All parts of the schedule, also those without a visit here."""
-        schedule, links, n = self.schedule, self.elsewhere, len(self.schedule)
-        order = np.lexsort((row, self.part))
-        start = np.searchsorted(self.part[order], np.arange(n + 1))
+        return map(self.part, range(len(self.schedule)))
+
+    def part(self, i: int) -> Part:
+        """One of the parts."""
+        schedule, links = self.schedule, self.elsewhere
         known_from = np.minimum(links.shown_in.astype(np.int64) + 1, links.reread_in)
-        for i in range(n):
-            shown = (links.shown_in == i - 1) if i else (links.shown_in < 0)
-            mine = links.contested[links.contested_in == i]
-            yield Part(
-                batch=int(schedule.batch[i]) - self.first_batch,
-                visit=order[start[i] : start[i + 1]],
-                is_last=bool(schedule.is_last[i]),
-                ends_segment=i + 1 == n,
-                began_at=int(schedule.began_at[i]),
-                ended_at=int(schedule.ended_at[i]),
-                n_visits=int(schedule.n_visits[i]),
-                n_pages=int(schedule.n_pages[i]),
-                known_elsewhere=links.link[known_from == i if i else known_from <= 0],
-                contested=mine if links.is_contested_in[i] else None,
-                elsewhere=(links.link[shown], links.first_at[shown]),
-            )
+        shown = (links.shown_in == i - 1) if i else (links.shown_in < 0)
+        mine = links.contested[links.contested_in == i]
+        return Part(
+            batch=int(schedule.batch[i]) - self.first_batch,
+            visit=self.order[self.start[i] : self.start[i + 1]],
+            is_last=bool(schedule.is_last[i]),
+            ends_segment=i + 1 == len(schedule),
+            began_at=int(schedule.began_at[i]),
+            ended_at=int(schedule.ended_at[i]),
+            n_visits=int(schedule.n_visits[i]),
+            n_pages=int(schedule.n_pages[i]),
+            known_elsewhere=links.link[known_from == i if i else known_from <= 0],
+            contested=mine if links.is_contested_in[i] else None,
+            elsewhere=(links.link[shown], links.first_at[shown]),
+        )
 
 
 @njit(cache=True)

@@ -246,7 +246,7 @@ class StockModel:
     def _refit_prior(self, cycle_hours: float, whole: Whole) -> None:
         fitted = _Fitted(
             arrivals=self.streams.arrivals.copy(),
-            exposure=self.streams.exposures(),
+            exposure=whole.once("exposures", self.streams.exposures),
             size=self.size.copy(),
             dispersion=self.dispersion,
             cycle_hours=cycle_hours,

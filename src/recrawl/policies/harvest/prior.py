@@ -5,8 +5,9 @@ How much each of these counts is not set but learnt, by the likelihood of the ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,7 +81,7 @@ class Prior:
             "sizes", lambda: np.append(sizes(size), [np.count_nonzero(exposure > 0), len(size)])
         ).tolist()
         usual = n_links / n_known if n_known else 1.0
-        size = np.maximum(np.where(np.isnan(size), usual, size), 1.0)
+        size = whole.once("size", lambda: np.maximum(np.where(np.isnan(size), usual, size), 1.0))
         powers = POWERS if around else POWERS[:1]
         totals = whole.totals("levels", lambda: _level_sums(size, exposure, arrivals, (*powers, self.power)))
 
@@ -102,13 +103,13 @@ class Prior:
             mixture=self.mixture,
             whole=whole,
         )
-        power = sample.best("power", powers, [level(i, each)[fitted] for i, each in enumerate(powers)])
-        mean = level(powers.index(power), power)
-        evidence = _Evidence.none(arrivals, mean * exposure)
+        power = sample.best("power", powers, lambda: [level(i, each)[fitted] for i, each in enumerate(powers)])
+        mean = whole.once("level", lambda: level(powers.index(power), power))
+        evidence = whole.once("evidence", lambda: _Evidence.none(arrivals, mean * exposure))
         for number, group in enumerate(groups if around else ()):
-            factor = _GroupFactor(group, evidence)
+            factor = whole.once(f"group {number}", partial(_GroupFactor, group, evidence))
             weight = sample.best_weight(f"weight of group {number}", factor, mean, fitted, dispersion)
-            evidence, mean = factor.evidence(weight), mean * factor(weight)
+            evidence, mean = whole.once(f"with group {number}", partial(factor.applied, weight, mean))
         if around and related is not None:
             of_related = _RelatedFactor(related, evidence, whole)
             weight = sample.best_weight("weight of related pages", of_related, mean, fitted, dispersion)
@@ -150,9 +151,9 @@ class _Sample:
     mixture: Mixture
     whole: Whole
 
-    def best(self, name: str, values: Sequence[float], means: Sequence[Floats]) -> float:
+    def best(self, name: str, values: Sequence[float], means: Callable[[], Sequence[Floats]]) -> float:
         """The value whose expected rates explain the arrivals best; the first of equal ones."""
-        best: int = self.whole.together(name, lambda: self._columns(means), _best)
+        best: int = self.whole.together(name, lambda: self._columns(means()), _best)
         return values[best]
 
     def best_weight(
@@ -160,7 +161,10 @@ class _Sample:
     ) -> float:
         """The weight (in links) that explains the arrivals best; infinite, which leaves the factor out, unless one is better."""
         weights = WEIGHTS[::-1]
-        means = [mean[fitted] * factor(weight * dispersion, fitted) for weight in weights]
+
+        def means() -> list[Floats]:
+            return [mean[fitted] * factor(weight * dispersion, fitted) for weight in weights]
+
         return self.best(name, weights, means) * dispersion
 
     def learnt_shares(self, mean: Floats) -> Floats:
@@ -229,6 +233,10 @@ class _GroupFactor:
 
     def __call__(self, weight: float, page: Ints | slice = slice(None)) -> Floats:
         return _ratio(self.arrived[page], self.expected[page], weight)
+
+    def applied(self, weight: float, mean: Floats) -> tuple[_Evidence, Floats]:
+        """The evidence and the expected rates with this group."""
+        return self.evidence(weight), mean * self(weight)
 
     def evidence(self, weight: float) -> _Evidence:
         """The evidence with this group."""
