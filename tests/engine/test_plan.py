@@ -139,6 +139,28 @@ def test_a_worker_that_loses_its_buckets_changes_nothing(tmp_path: Path) -> None
     assert n_lost > 5
 
 
+def test_buckets_that_do_not_fit_the_memory_are_put_aside_and_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = [visit for visit in made_up(6, True) if visit.at < START + timedelta(days=3)]
+    history, now = history_of(tmp_path / "h", few), START + timedelta(days=5)
+    n_put_aside, put_aside = 0, tasks._Held.put_aside
+
+    def counted(held: Any) -> None:
+        nonlocal n_put_aside
+        n_put_aside += 1
+        put_aside(held)
+
+    monkeypatch.setattr(tasks, "HELD_BYTES", 0)
+    monkeypatch.setattr(tasks._Held, "put_aside", counted)
+    for policy in ("expected-harvest", "lambda-crawl"):
+        asked = PlanOptions(policy=policy, budget=6)
+        expected = content(Planner(history, asked, now).plan())
+        assert content(in_buckets(history, asked, now, 3)) == expected
+    assert n_put_aside > 50
+    assert not (tmp_path / "h" / "engine").exists()  # what was put aside is removed in the end
+
+
 def test_what_cannot_be_planned_in_buckets_is_refused_with_the_reason(tmp_path: Path) -> None:
     history = history_of(tmp_path / "h", made_up(0))
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from recrawl.core.places import place, write_bytes
+from recrawl.core.places import place
 from recrawl.core.times import moment
 from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.part import Asked
 from recrawl.engine.run import BucketRun
+from recrawl.errors import BadState
 from recrawl.history import History
 from recrawl.policies.base import Policy
 from recrawl.world.notions import notion_or_any
@@ -83,20 +84,21 @@ class _Held:
         """Out of memory, into the work folder."""
         where = self.run.work / f"bucket-{self.run.number:05}"
         about = packed((self.n_events, self.unfinished, self.done))
-        write_bytes(where, len(about).to_bytes(8, "little") + about + self.run.packed())
+        # Without waiting for a disk: whoever does not find it whole follows the bucket again.
+        where.write_bytes(len(about).to_bytes(8, "little") + about + self.run.packed())
 
     def taken_up(self, n_events: int) -> bool:
         """Whether the bucket was put aside after so many events; it goes on from there."""
         try:
             data = (self.run.work / f"bucket-{self.run.number:05}").read_bytes()
-        except OSError:
-            return False
-        end = 8 + int.from_bytes(data[:8], "little")
-        n, unfinished, done = unpacked(data[8:end])
-        if n != n_events:
+            end = 8 + int.from_bytes(data[:8], "little")
+            n, unfinished, done = unpacked(data[8:end])
+            if n != n_events:
+                return False
+            self.run.restore(data[end:])
+        except (OSError, ValueError, BadState):
             return False
         self.n_events, self.unfinished, self.done = n, unfinished, done
-        self.run.restore(data[end:])
         return True
 
     def go_on(self, events: list[Step | Answer]) -> dict[str, Any]:
