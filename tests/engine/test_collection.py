@@ -174,12 +174,12 @@ class Late(Collection):
         return super().each_part(function, **more)  # type: ignore[arg-type]
 
 
-def test_commands_print_the_same(whole: History, tmp_path: Path) -> None:
-    folder = str(whole.folder)
+def test_commands_print_the_same(sail: Engine, whole: History) -> None:
+    folder, server = str(whole.folder), f"sc://{sail.spark.client._builder.endpoint}"
     whole.compact(buckets=2)
-    for arguments in (["info"], ["export", "visits", "--format", "csv"]):
+    for arguments in (["info"], ["info", "--json"], ["export", "visits", "--format", "csv"], ["export", "links"]):
         here = output(*arguments, "--history", folder)
-        assert output(*arguments, "--history", folder, "--engine", "sail") == here
+        assert output(*arguments, "--history", folder, "--engine", server) == here
         assert len(here) > 500
 
 
