@@ -31,7 +31,6 @@ EngineOption = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        envvar="RECRAWL_ENGINE",
         metavar="NAME",
         help="Engine whose workers do the work: sail, spark, spark:MASTER, or sc://HOST:PORT. Default: this process.",
     ),

@@ -13,11 +13,13 @@ import typer
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
+    EngineOption,
     EveryOption,
     HistoryOption,
     JsonOption,
     MinShareOption,
     check_writable,
+    note,
     open_history,
     working,
     written,
@@ -26,6 +28,8 @@ from recrawl.cli.train import MODEL
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from recrawl.history import History
 
 
 class ExportTable(StrEnum):
@@ -70,6 +74,7 @@ def export(
         typer.Option("--past", min=0, help="Also export the features of this many past rounds, with their new links."),
     ] = 0,
     model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Model for predictions.")] = MODEL,
+    engine: EngineOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a table as Parquet, CSV or JSON lines.
@@ -77,14 +82,23 @@ def export(
     visits: what each visit showed and what was new. links: every link of every distinct copy (a 304 has none of its own).
     panel: pages by rounds (--every, --min-share). features: what is known of each page before the next round, and before past
     rounds (--features, --past). predictions: what the model expects of every page (--model).
+    visits and links can be put together by the workers of an engine (--engine); rows and order are the same.
     CSV: a text that a spreadsheet would run as a formula gets a leading apostrophe, which recrawl import takes off again.
     """
     check_writable(out)
     kind = ExportFormat.jsonl if json else format or _format_of(out)
+    if engine is not None and what not in _BY_BUCKETS:
+        raise typer.BadParameter(
+            f"{what.value} need all pages at once, so no engine can export them; visits and links it can",
+            param_hint="--engine",
+        )
     opened = open_history(history, as_of)
     from recrawl.report import export as tables
 
-    if what is ExportTable.panel:
+    parts: Iterator[pa.Table]
+    if engine is not None:
+        parts = _by_engine(engine, opened, what)
+    elif what is ExportTable.panel:
         parts = tables.panel_rows(opened, every, min_share)
     elif what is ExportTable.features:
         parts = tables.features(opened, features, every, min_share, past)
@@ -96,6 +110,17 @@ def export(
         raise typer.BadParameter("Parquet is not for a terminal; name a file with --out FILE")
     with working(f"exporting {what.value}"), written(out) as stream:
         {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[kind.value](parts, stream)
+
+
+_BY_BUCKETS = (ExportTable.visits, ExportTable.links)
+
+
+def _by_engine(engine: str, history: History, what: ExportTable) -> Iterator[pa.Table]:
+    from recrawl.engine.collection import opened_collection
+    from recrawl.engine.export import exported
+
+    with opened_collection(engine, history, note) as collection:
+        yield from exported(collection, what.value)  # type: ignore[arg-type]  # one of the two
 
 
 _ENDINGS = {

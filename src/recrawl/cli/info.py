@@ -9,9 +9,11 @@ import typer
 from recrawl.cli.common import (
     HISTORY,
     AsOfOption,
+    EngineOption,
     HistoryOption,
     JsonOption,
     console,
+    note,
     open_history,
     print_json,
     working,
@@ -21,6 +23,7 @@ from recrawl.core.words import count
 
 if TYPE_CHECKING:
     from recrawl.history import History, Summary
+    from recrawl.plan.readiness import Readiness
 
 BARS = " ▁▂▃▄▅▆▇█"
 MEANING = {
@@ -35,20 +38,18 @@ def register(app: typer.Typer) -> None:
     app.command("info")(info)
 
 
-def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonOption = False) -> None:
+def info(
+    history: HistoryOption = HISTORY,
+    as_of: AsOfOption = None,
+    engine: EngineOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show what the history holds (totals, period, outcomes, hosts, new links) and what can be done with it."""
     opened = open_history(history, as_of)
-    from recrawl.history import summary
-
     with working("counting"):
-        totals = summary(opened)
+        totals, hints, n_unwatched, ready = _counted(opened) if engine is None else _counted_by(engine, opened)
     sizes = opened.store.size_in_bytes()
-    hints = _hints(opened)
-    n_unwatched = _n_unwatched(opened)
     n_buckets, n_unlaid = opened.layout(), opened.store.n_unlaid()
-    from recrawl.plan.readiness import readiness
-
-    ready = readiness(opened) if totals.visits else None
     if json:
         layout = {"buckets": n_buckets, "unlaid_files": n_unlaid}
         more = {**layout, "hints": hints, "unwatched": n_unwatched, "ready": ready and ready.as_dict()}
@@ -70,6 +71,27 @@ def info(history: HistoryOption = HISTORY, as_of: AsOfOption = None, json: JsonO
             )
 
 
+Counted = tuple["Summary", dict[str, dict[str, int]], int, "Readiness | None"]
+
+
+def _counted(history: History) -> Counted:
+    from recrawl.history import summary
+    from recrawl.insight.hints.of_pages import hint_counts
+    from recrawl.plan.readiness import readiness
+
+    totals = summary(history)
+    return totals, hint_counts(history), _n_unwatched(history), readiness(history) if totals.visits else None
+
+
+def _counted_by(engine: str, history: History) -> Counted:
+    from recrawl.engine.collection import opened_collection
+    from recrawl.engine.info import info_of
+
+    with opened_collection(engine, history, note) as collection:
+        found = info_of(collection)
+    return found.summary, found.hints, found.n_unwatched, found.ready
+
+
 def _n_unwatched(history: History) -> int:
     """Visited pages that are not watched."""
     import numpy as np
@@ -78,21 +100,6 @@ def _n_unwatched(history: History) -> int:
 
     left_out = unwatched(history)
     return int(np.isin(left_out, history.page_times()[0]).sum()) if len(left_out) else 0
-
-
-def _hints(history: History) -> dict[str, dict[str, int]]:
-    """What sitemaps and feeds said, and how often they were right."""
-    from recrawl.insight.hints.of_pages import track_records
-
-    return {
-        record.kind: {
-            "judged_hosts": int((record.n_visits > 0).sum()),
-            "proven_hosts": int(record.is_proven.sum()),
-            "hinted": int(record.n_hinted.sum()),
-            "right": int(record.n_right.sum()),
-        }
-        for record in track_records(history)
-    }
 
 
 def _print(totals: Summary, n_bytes: int) -> None:

@@ -71,6 +71,9 @@ def stats(
     ] = None,
     with_content: WithContentOption = False,
     seed: SeedOption = 0,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="NAME", help="Not possible, and why.", hidden=True)
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show how new links arrive: findings first, then tables; with --out also an HTML page with plots.
@@ -80,6 +83,12 @@ def stats(
     Jayawardana et al. (2020). With --roots also websites as a whole. Many rounds are shown as means by day, week or month; --json
     has every round.
     """
+    if engine is not None:
+        raise typer.BadParameter(
+            "no engine can do this: medians, groups of pages, and the laws that fit all new links need the pages of all "
+            "buckets at once. recrawl info and recrawl export visits take --engine",
+            param_hint="--engine",
+        )
     check_writable(out)
     opened = open_history(history, as_of)
     from recrawl.report.stats.analysis import analyse, default_share

@@ -22,6 +22,7 @@ from recrawl.core.arrays import Ints
 from recrawl.core.places import Place, entries, make_folder
 from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
+from recrawl.engine.collection import BUCKETS, WORK
 from recrawl.engine.link_join import join_range
 from recrawl.engine.packing import packed, unpacked
 from recrawl.engine.session import open_engine
@@ -47,10 +48,6 @@ class Mapper(Protocol):
 
     def __call__(self, function: Callable[[bytes], bytes], tasks: Sequence[bytes]) -> Iterator[bytes]:
         """The results of a function of a module for each of the tasks."""
-
-
-WORK = "engine"  #: the folder of a history in which what is too large for messages is put
-BUCKETS = 16  #: of a history that is not laid out
 
 
 def plan_on(
@@ -119,7 +116,7 @@ class EnginePlanner:
         if not sum(each["n_visits"] for each in surveys):
             raise NotEnoughData("the history holds no visits")
         moments = distinct_moments(np.concatenate([each.pop("moments") for each in surveys]))
-        pace = _pace(surveys, moments)
+        pace = joined_pace(surveys, moments)
         rule = rule_for(planner.options.every, pace)
         ends = _used(rule.batch_ends(moments, int(moments[0])), moments)
         planner.on_step(f"learning from {count(pace.n_visits, 'visit')}")
@@ -308,7 +305,8 @@ def function_named(name: str) -> Callable[[Sequence[Any]], Any]:
     return found
 
 
-def _pace(surveys: Sequence[dict[str, Any]], moments: Ints) -> CrawlPace:
+def joined_pace(surveys: Sequence[dict[str, Any]], moments: Ints) -> CrawlPace:
+    """The pace of all visits, from the gaps and numbers of each bucket and the moments of all."""
     pace = CrawlPace(
         gaps=np.sum([each["gaps"] for each in surveys], axis=0),
         n_visits=sum(each["n_visits"] for each in surveys),

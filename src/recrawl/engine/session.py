@@ -114,8 +114,8 @@ def open_engine(name: str, *, work: Place | str | None = None) -> Iterator[Engin
         try:
             yield Engine(name=parsed, spark=spark, work=work, is_alive=server.is_alive)
         finally:
-            if not is_here:  # a server of ours ends anyway, and with it what it is at
-                tried_aside(spark.stop, STOP_SECONDS)
+            # A server of ours ends anyway, and with it what it is at.
+            tried_aside(spark.client.close if is_here else spark.stop, STOP_SECONDS)
 
 
 def _server(name: EngineName) -> AbstractContextManager[Server]:

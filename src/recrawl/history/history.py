@@ -27,11 +27,11 @@ from recrawl.history.folder_check import check_urls
 from recrawl.history.hints import HINTS
 from recrawl.history.keys import best_rows, distinct
 from recrawl.history.link_sets import LinkSets
-from recrawl.history.novelty import Novelty, novelty
+from recrawl.history.novelty import NewOnPages, Novelty, new_anywhere, new_on_pages
 from recrawl.history.plans import PLANS_TABLE
 from recrawl.history.row_groups import RowGroup
 from recrawl.history.schema import VISITS, Batch
-from recrawl.history.store import Appended, Store
+from recrawl.history.store import Appended, Store, trap_ids
 from recrawl.history.timeline import Timeline, TooSlim, build, ordered
 from recrawl.history.visit_table import VisitTable
 from recrawl.history.watching import WATCHING
@@ -295,7 +295,7 @@ class History:
 
     def n_traps(self) -> int:
         """How many of the URLs seen look like crawler traps."""
-        traps = self.store.read("urls", ["id"], ds.field("trap"))["id"].to_numpy()
+        traps = trap_ids(self.store)
         if not len(traps):
             return 0
         sets = self.timeline.sets
@@ -323,10 +323,15 @@ def _both(one: ds.Expression | None, other: ds.Expression | None) -> ds.Expressi
 
 def count_new(timeline: Timeline) -> Novelty:
     """What was new on each visit of a timeline."""
+    new = count_new_on_pages(timeline)
+    return new.novelty(*new_anywhere(new.link, new.visit, timeline.at, timeline.compared_with))
+
+
+def count_new_on_pages(timeline: Timeline) -> NewOnPages:
+    """What was new to each page by itself."""
     sets = timeline.sets
-    return novelty(
+    return new_on_pages(
         page_start=timeline.page_start,
-        at=timeline.at,
         links=timeline.links,
         compared_with=timeline.compared_with,
         set_start=sets.start,

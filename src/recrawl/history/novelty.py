@@ -46,36 +46,45 @@ class Novelty:
         return np.where(internal >= 0, internal + external, UNDEFINED).astype(np.int32)
 
 
-def novelty(
-    page_start: Ints,
-    at: Ints,
-    links: Ints,
-    compared_with: Ints,
-    set_start: Ints,
-    set_links: Ints,
-    set_n_internal: Ints,
-) -> Novelty:
-    """Count new links.
+@dataclass(frozen=True, kw_only=True)
+class NewOnPages:
+    """What was new to each page by itself; and where each page first showed each of its links."""
+
+    counts: Ints32  # per visit: previous internal and external, page internal and external
+    link: Ints  # of each first sighting on a page
+    visit: Ints  # 2·visit, and 1 more if the link is external
+
+    def total(self, meaning: str) -> Ints32:
+        """Internal and external together; `meaning` is previous or page."""
+        internal, external = self.counts[:2] if meaning == "previous" else self.counts[2:]
+        return np.where(internal >= 0, internal + external, UNDEFINED).astype(np.int32)
+
+    def novelty(self, anywhere: Ints32, n_distinct_anywhere: int, n_links: int) -> Novelty:
+        """All three meanings, once it is known what was new anywhere."""
+        return Novelty(
+            previous_internal=self.counts[0],
+            previous_external=self.counts[1],
+            page_internal=self.counts[2],
+            page_external=self.counts[3],
+            anywhere_internal=anywhere[0],
+            anywhere_external=anywhere[1],
+            n_distinct_anywhere=n_distinct_anywhere,
+            n_links=n_links,
+        )
+
+
+def new_on_pages(
+    page_start: Ints, links: Ints, compared_with: Ints, set_start: Ints, set_links: Ints, set_n_internal: Ints
+) -> NewOnPages:
+    """Count the links that are new to their pages.
 
     `page_start`: where each page's visits begin, and the number of visits at the end. `links`: for each visit the link set it
     shows (carried forward where unchanged), -1 where not known. `compared_with`: the earlier visit whose links it is compared with,
     -1 where there is none. `set_start`: where each set begins in `set_links`; internal ids first, both parts ascending.
     """
     counts = np.full((4, len(links)), UNDEFINED, np.int32)
-    sighted_link, sighted_visit, n = _per_page(
-        page_start, links, compared_with, set_start, set_links, set_n_internal, counts
-    )
-    anywhere, n_distinct, n_links = _anywhere(sighted_link[:n], sighted_visit[:n], at, compared_with)
-    return Novelty(
-        previous_internal=counts[0],
-        previous_external=counts[1],
-        page_internal=counts[2],
-        page_external=counts[3],
-        anywhere_internal=anywhere[0],
-        anywhere_external=anywhere[1],
-        n_distinct_anywhere=n_distinct,
-        n_links=n_links,
-    )
+    link, visit, n = _per_page(page_start, links, compared_with, set_start, set_links, set_n_internal, counts)
+    return NewOnPages(counts=counts, link=link[:n], visit=visit[:n])
 
 
 def new_since_previous(visit: Ints, links: Ints, compared_with: Ints, sets: tuple[Ints, Ints, Ints]) -> Ints32:
@@ -176,10 +185,11 @@ def _per_page(
 
 
 @njit(cache=True)
-def _anywhere(sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints) -> tuple[Ints32, int, int]:
-    """Count per visit the links whose earliest sighting in the whole collection is at that visit's moment.
+def new_anywhere(sighted_link: Ints, sighted_visit: Ints, at: Ints, compared_with: Ints) -> tuple[Ints32, int, int]:
+    """Count per visit the links whose earliest sighting among all given is at that visit's moment; and distinct ones, and links.
 
-    Sightings are first split by the top bits of the link's id, so that each part's table fits the processor's cache.
+    Sightings are links, and 2·visit, and 1 more if the link is external, as in `NewOnPages`. They are first split by the top bits
+    of the link's id, so that each part's table fits the processor's cache.
     """
     counts = np.full((2, len(at)), UNDEFINED, np.int32)
     for v in range(len(at)):

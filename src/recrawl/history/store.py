@@ -347,3 +347,9 @@ def _was_compacted(error: Exception) -> bool:
     """Whether files were replaced meanwhile; a writer that reads them wraps the error, and keeps only its text."""
     gone = ("FileNotFoundError", "No such file")
     return isinstance(error, FileNotFoundError | CommitFailedError) or any(text in str(error) for text in gone)
+
+
+def trap_ids(store: Store) -> Ints:
+    """The ids of the URLs that look like crawler traps, seen or not."""
+    ids: Ints = store.read("urls", ["id"], ds.field("trap"))["id"].to_numpy()
+    return ids

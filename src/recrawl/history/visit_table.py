@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,13 +57,20 @@ class VisitTable:
 
     def parts(self) -> Iterator[pa.Table]:
         """The same rows a part at a time, for histories whose URLs do not fit into memory; at least one part."""
+        rows = self.between()
+        for start in range(0, max(len(self), 1), VISITS_AT_ONCE):
+            yield rows(start, min(start + VISITS_AT_ONCE, len(self)))
+
+    def between(self) -> Callable[[int, int], pa.Table]:
+        """The rows from one to another, as a function of both."""
         timeline, new = self._history.timeline, self._history.novelty
         internal, external = n_links(timeline, given_of(self._history.store, timeline.page, timeline.at))
         stated = statements(self._history)
         outcomes = np.array([outcome.name.lower() for outcome in Outcome])
         totals = {meaning: new.total(meaning) for meaning in MEANINGS}
-        for start in range(0, max(timeline.n_visits, 1), VISITS_AT_ONCE):
-            part = slice(start, start + VISITS_AT_ONCE)
+
+        def rows(start: int, stop: int) -> pa.Table:
+            part = slice(start, stop)
             columns: dict[str, pa.Array] = {
                 "url": self._history.urls_of(timeline.page[part]),
                 "at": times_column(timeline.at[part]),
@@ -79,13 +86,15 @@ class VisitTable:
                     columns[f"n_new_{meaning}_{side}"] = counts_column(getattr(new, f"{meaning}_{side}")[part])
             changed = timeline.text_changed[part]
             columns["text_changed"] = pa.array(changed > 0, mask=changed < 0)
-            stored = timeline.rows.slice(start, VISITS_AT_ONCE)
+            stored = timeline.rows.slice(start, stop - start)
             columns |= {name: stored[name] for name in _STORED}
             weights = None if stated is None else stated.stated_at(timeline.page[part], timeline.at[part])
             columns["importance"] = (
                 pa.nulls(stored.num_rows, pa.float64()) if weights is None else pa.array(weights, from_pandas=True)
             )
-            yield pa.table(columns)
+            return pa.table(columns)
+
+        return rows
 
 
 def times_column(at: Ints) -> pa.Array:

@@ -9,8 +9,8 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from recrawl.core.arrays import Floats32
-from recrawl.history import History
+from recrawl.core.arrays import Floats32, Ints
+from recrawl.history import History, Timeline
 from recrawl.history.visit_table import times_column
 from recrawl.insight.choices import LINKS
 from recrawl.insight.features import known_before
@@ -34,23 +34,35 @@ def visits(history: History) -> Iterator[pa.Table]:
 def links(history: History) -> Iterator[pa.Table]:
     """One row for every link that a visit showed, except where the visit only confirmed an earlier copy."""
     timeline = history.timeline
-    sets = timeline.sets
-    shown = np.flatnonzero((timeline.links >= 0) & (timeline.outcome == Outcome.OK))
-    lengths = np.diff(sets.start)[timeline.links[shown]] if len(shown) else shown
+    shown = visits_with_links(timeline)
+    lengths = np.diff(timeline.sets.start)[timeline.links[shown]] if len(shown) else shown
     part = np.cumsum(lengths) // LINKS_AT_ONCE
     for i in np.unique(part) if len(part) else [0]:
-        chosen, n = shown[part == i], lengths[part == i]
-        of_set = timeline.links[chosen]
-        within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-        ids = sets.links[np.repeat(sets.start[of_set], n) + within]
-        yield pa.table(
-            {
-                "url": history.urls_of(timeline.page[chosen]).take(pa.array(np.repeat(np.arange(len(chosen)), n))),
-                "at": times_column(np.repeat(timeline.at[chosen], n)),
-                "link": history.urls_of(ids),
-                "internal": pa.array(within < np.repeat(sets.n_internal[of_set], n)),
-            }
-        )
+        yield link_table(history, shown[part == i])[0]
+
+
+def visits_with_links(timeline: Timeline) -> Ints:
+    """The visits that showed links of their own."""
+    return np.flatnonzero((timeline.links >= 0) & (timeline.outcome == Outcome.OK))
+
+
+def link_table(history: History, visits: Ints) -> tuple[pa.Table, Ints]:
+    """One row for every link that these visits showed; and the visit of each row."""
+    timeline = history.timeline
+    sets, of_set = timeline.sets, timeline.links[visits]
+    n = np.diff(sets.start)[of_set] if len(visits) else visits
+    within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+    of_row = np.repeat(np.arange(len(visits)), n)
+    ids = sets.links[np.repeat(sets.start[of_set], n) + within]
+    table = pa.table(
+        {
+            "url": history.urls_of(timeline.page[visits]).take(pa.array(of_row)),
+            "at": times_column(timeline.at[visits][of_row]),
+            "link": history.urls_of(ids),
+            "internal": pa.array(within < sets.n_internal[of_set][of_row]),
+        }
+    )
+    return table, visits[of_row]
 
 
 def panel_rows(

@@ -109,3 +109,16 @@ def track_records(history: History) -> list[TrackRecord]:
         return []
     page, _, host, _ = named_pages(history, history.slim_timeline.pages)
     return [evidence.record() for evidence in hint_evidence(history, page, host)]
+
+
+def hint_counts(history: History) -> dict[str, dict[str, int]]:
+    """How often each kind of source was right, in numbers that add up over hosts."""
+    return {
+        record.kind: {
+            "judged_hosts": int((record.n_visits > 0).sum()),
+            "proven_hosts": int(record.is_proven.sum()),
+            "hinted": int(record.n_hinted.sum()),
+            "right": int(record.n_right.sum()),
+        }
+        for record in track_records(history)
+    }
