@@ -6,19 +6,25 @@ READY := $(VENV)/.ready
 # Two more than there are cores: tests of the crawler mostly wait.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 
+# The many processes of the tests share compiled modules, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Of make fuzz: for all targets together, and what decides the inputs.
 MINUTES ?= 5
 SEED ?= 0
 
-.PHONY: demo test test-all check bench fuzz check-deps docs clean constraints
+.PHONY: demo test test-more test-all check bench fuzz check-deps docs clean constraints
 
 demo: $(READY)  ## the whole story on a made-up web
 	$(BIN)/recrawl demo
 
 test: check  ## everything that must hold: style, types, import rule, doctests, tests
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not more"
 
-test-all: check  ## the same with the few tests that take longest
+test-more: $(READY)  ## what CI runs besides: the same facts over more seeds, settings and files
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "more and not slow" $$(grep -rl pytest.mark.more tests --include=*.py)
+
+test-all: check  ## all tests, also those that take minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)  ## the fast part: style, types, import rule

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from unittest.mock import patch
 
 from typer.testing import CliRunner
@@ -26,10 +27,10 @@ class Done:
         return " ".join(re.sub(r"[│╭╮╰╯─]+", " ", self.stderr).split())
 
 
-def command(*arguments: str) -> Done:
+def command(*arguments: str | Path, stdin: bytes = b"") -> Done:
     """Run ``recrawl`` with these arguments, as a shell would; 0 is success, 1 a failed job, 2 wrong usage."""
-    code = 0
-    with CliRunner().isolation() as (stdout, stderr, _), patch.object(sys, "argv", ["recrawl", *arguments]):
+    code, given = 0, ["recrawl", *map(str, arguments)]
+    with CliRunner().isolation(stdin) as (stdout, stderr, _), patch.object(sys, "argv", given):
         try:
             main()
         except SystemExit as end:

@@ -18,9 +18,10 @@ _SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, 
 #: One request after the other: with threads, two conditional puts of one name may both succeed.
 _SERVE = """
 import sys
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import run_simple
-run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+from moto.server import create_backend_app
+from werkzeug.serving import WSGIRequestHandler, run_simple
+WSGIRequestHandler.log = lambda *given: None  # no one reads it
+run_simple("127.0.0.1", int(sys.argv[1]), create_backend_app("s3"), threaded=False)
 """
 
 

@@ -3,7 +3,6 @@
 import importlib.util
 import inspect
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands import command
-from patience import patience
+from commands import Done, command
 from recrawl.cli.archive import archive as archive_command
 from recrawl.core.times import parse_period
 from recrawl.history import History
@@ -38,15 +36,14 @@ def server() -> Iterator[Any]:
         yield remote
 
 
-def archive(server: Any, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "recrawl.cli", "archive", *(more or (PAGE,)), "--contact", "me@e.org", "--json"]
-    command += ["--server", server.base_url, "--history", str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=patience(120))
+def archive(server: Any, folder: Path, *more: str) -> Done:
+    asked = ["archive", *(more or (PAGE,)), "--contact", "me@e.org", "--json"]
+    return command(*asked, "--server", server.base_url, "--history", folder)
 
 
 def test_captures_become_visits_and_a_second_run_asks_for_nothing(server: Any, tmp_path: Path) -> None:
     done = archive(server, tmp_path / "h")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["visits"], report["mementos"], report["failed"]) == (3, 2, {})
     history = History.open(tmp_path / "h")
@@ -65,7 +62,7 @@ def test_urls_may_come_from_a_file(server: Any, tmp_path: Path) -> None:
 
 def test_a_url_that_fails_is_named_and_the_command_exits_with_1(server: Any, tmp_path: Path) -> None:
     done = archive(server, tmp_path / "h", PAGE, "ftp://nonsense/")
-    assert done.returncode == 1
+    assert done.code == 1
     assert "error: ftp://nonsense/" in done.stderr
     assert History.open(tmp_path / "h").timeline.n_visits == 3
 
@@ -74,7 +71,7 @@ def test_a_prefix_is_asked_for_with_its_depth(server: Any, tmp_path: Path) -> No
     server.capture("20200104000000", f"{PAGE}a/b/c", "C" * 32, body=b"deep")
     done = archive(server, tmp_path / "h", "example.org/*", "--depth", "2", "--interface", "internet-archive")
     report = json.loads(done.stdout)
-    assert (done.returncode, report["visits"], report["skipped"]) == (0, 3, {"deeper than 2": 1})
+    assert (done.code, report["visits"], report["skipped"]) == (0, 3, {"deeper than 2": 1})
 
 
 def test_an_archive_that_asks_to_come_back_tomorrow_ends_the_command_with_one_sentence(
@@ -83,14 +80,14 @@ def test_an_archive_that_asks_to_come_back_tomorrow_ends_the_command_with_one_se
     too_late = sys.modules["archive_server"].status(429, b"", Retry_After="86400")
     server.trouble("20200103000000id_", too_late)
     done = archive(server, tmp_path / "h", PAGE, "http://other.example/", "--interface", "internet-archive")
-    assert done.returncode == 1
+    assert done.code == 1
     assert done.stderr.splitlines() == [
         "error: the archive answers 429 and asks to come back in 24 h. "
         "What was fetched is kept: run the same command again to continue."
     ]
     assert History.open(tmp_path / "h").timeline.n_visits == 2
     again = archive(server, tmp_path / "h", PAGE, "--interface", "internet-archive")
-    assert (again.returncode, json.loads(again.stdout)["visits"]) == (0, 1)
+    assert (again.code, json.loads(again.stdout)["visits"]) == (0, 1)
 
 
 @pytest.mark.parametrize(

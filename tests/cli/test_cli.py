@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from commands import command
+from commands import command, output
 from patience import patience
 from recrawl.cli import app
 
@@ -212,13 +211,21 @@ def test_the_demo_ends_in_lines_that_say_what_to_look_at(tmp_path: Path) -> None
         (["synth", "--every", "1y", "--history", "new"], 2, "'1y' is not a period"),
     ],
 )
-def test_wrong_usage_is_a_sentence(arguments: list[str], code: int, message: str, history: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_a_sentence(
+    arguments: list[str], code: int, message: str, history: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "x").write_text("{}")
-    done = run(*[history if word == "H" else word for word in arguments], cwd=tmp_path)
-    words = " ".join(done.stderr.replace("│", " ").split())
-    assert done.returncode == code, done.stderr
-    assert message in words
+    monkeypatch.chdir(tmp_path)
+    done = command(*[history if word == "H" else word for word in arguments])
+    assert done.code == code, done.stderr
+    assert message in done.message
     assert "Traceback" not in done.stderr
+
+
+def test_a_process_ends_with_the_sentence_and_its_code(tmp_path: Path) -> None:
+    done = run("info", "--history", "nowhere", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: no history at nowhere")
 
 
 def test_a_reader_that_stops_early_is_not_an_error(history: str) -> None:
@@ -230,13 +237,13 @@ def test_a_reader_that_stops_early_is_not_an_error(history: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_history_can_be_named_by_the_environment(history: str) -> None:
-    done = run("info", "--json", env={**os.environ, "RECRAWL_HISTORY": history})
-    assert json.loads(done.stdout)["visits"] == 1200
+def test_the_history_can_be_named_by_the_environment(history: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECRAWL_HISTORY", history)
+    assert json.loads(output("info", "--json"))["visits"] == 1200
 
 
 def test_the_version_is_printed() -> None:
-    assert run("--version").stdout.startswith("recrawl 0.")
+    assert output("--version").startswith("recrawl 0.")
 
 
 def test_help_needs_no_heavy_package() -> None:

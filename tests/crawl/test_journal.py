@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import command
 from crawl.crawling import HttpResponse, Sites, crawled, outcome, page, start, visits
-from making import imported, run
+from making import imported
 from recrawl.crawl import journal as journal_module
 from recrawl.crawl.journal import Journal, record
 from recrawl.history import BatchBuilder, History
@@ -122,7 +123,7 @@ def test_a_repaired_history_lacks_nothing_that_went_to_a_file(tmp_path: Path, mo
     assert written.n_visits == 1
     links = History.open(tmp_path / "h").timeline.n_links()
     assert [int(numbers[0]) for numbers in links] == [2, 0]
-    assert run("import", journal.spilled[0], "--history", tmp_path / "h").returncode == 0
+    assert command("import", journal.spilled[0], "--history", tmp_path / "h").code == 0
     assert n_visits(tmp_path / "h") == 1
 
 

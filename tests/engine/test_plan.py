@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from recrawl.core.places import place
 from recrawl.engine import tasks
-from recrawl.engine.plan import EnginePlanner, check_parted, work_folder
+from recrawl.engine.plan import EnginePlanner, check_parted
+from recrawl.engine.scratch import scratch_in
 from recrawl.errors import EngineError, NotEnoughData
 from recrawl.history import History
 from recrawl.plan.options import PlanOptions
@@ -76,7 +78,8 @@ def one_by_one(function: Function, given: Sequence[bytes]) -> Iterator[bytes]:
 def in_buckets(history: History, options: PlanOptions, now: datetime, n: int, run: Any = one_by_one) -> Plan:
     planner = Planner(history, options, now)
     assert isinstance(history.folder, Path)
-    with work_folder(history.folder / "engine") as work:
+    with scratch_in(history.folder / "engine") as scratch:
+        work = place(scratch.folder)
         engine = EnginePlanner(planner=planner, policy=planner.chosen_policy(), map=run, n_buckets=n, work=work)
         try:
             return engine.plan()

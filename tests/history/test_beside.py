@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from making import jsonl, run
+from commands import command
+from making import jsonl
 from recrawl.errors import HistoryError
 from recrawl.history import History, summary
 from recrawl.history.hints import HINTS
@@ -97,12 +98,12 @@ def test_an_import_that_reads_nothing_makes_no_history(tmp_path: Path) -> None:
 
 
 def test_a_failed_import_of_a_missing_file_creates_no_history(tmp_path: Path) -> None:
-    result = run("import", tmp_path / "missing.jsonl", "--history", tmp_path / "h")
-    assert result.returncode == 1
-    assert b"No such file" in result.stderr
+    result = command("import", tmp_path / "missing.jsonl", "--history", tmp_path / "h")
+    assert result.code == 1
+    assert "No such file" in result.stderr
     assert not (tmp_path / "h").exists()
     (tmp_path / "visits.jsonl").write_bytes(jsonl([{"url": "https://e.org/", "at": AT.isoformat()}]))
-    assert run("import", tmp_path / "visits.jsonl", "--history", tmp_path / "h").returncode == 0
+    assert command("import", tmp_path / "visits.jsonl", "--history", tmp_path / "h").code == 0
     assert History.open(tmp_path / "h").timeline.n_visits == 1
 
 

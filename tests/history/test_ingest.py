@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commands import command
 from making import http, imported, jsonl, last_parts, links, packed, page_record, record, run, story, urls
 from patience import growth
 from recrawl.cli import main
@@ -230,12 +231,12 @@ WARC = [page_record(i) for i in range(3)]
     ids=["JSON lines", "JSON lines, gzip", "WARC", "CSV"],
 )  # fmt: skip
 def test_standard_input_is_read(tmp_path: Path, data: bytes) -> None:
-    found = run("import", "-", "--history", tmp_path / "h", "--json", "--workers", "1", stdin=data)
-    assert (found.returncode, json.loads(found.stdout)["added"]) == (0, 3), found.stderr
+    found = command("import", "-", "--history", tmp_path / "h", "--json", "--workers", "1", stdin=data)
+    assert (found.code, json.loads(found.stdout)["added"]) == (0, 3), found.stderr
     assert urls(History.open(tmp_path / "h")) == [f"https://e.org/{i}" for i in range(3)]
 
 
-def test_an_empty_standard_input_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_standard_input_of_a_process_is_an_error(tmp_path: Path) -> None:
     found = run("import", "-", "--history", tmp_path / "h", "--json", stdin=b"")
     assert (found.returncode, found.stderr) == (1, b"error: standard input is empty\n")
 

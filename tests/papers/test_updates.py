@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from scipy.optimize import brentq
 
-from making import run
+from commands import command
 from patience import patience
 from recrawl.errors import NotEnoughData
 from recrawl.history import History
@@ -415,45 +415,45 @@ def test_the_command_prints_rows_and_takes_a_period(tmp_path: Path) -> None:
         "--windows",
         "1-2,4",
     )
-    found = run(*common, "--json", "--from", "2026-03-01T00:00:00Z", "--until", "2026-05-01T00:00:00Z")
-    assert found.returncode == 0, found.stderr
+    found = command(*common, "--json", "--from", "2026-03-01T00:00:00Z", "--until", "2026-05-01T00:00:00Z")
+    assert found.code == 0, found.stderr
     rows = [orjson.loads(line) for line in found.stdout.splitlines()]
     assert {row["part"] for row in rows} >= {"scores", "best", "rankings", "rates"}
     assert {row["weeks"] for row in rows if row["part"] == "scores"} == {1, 2, 4}
     assert {row["n_times"] for row in rows if row["part"] == "scores"} == {
         8
     }  # rounds that end 03-01 to 04-26, less one
-    shown = run(*common, "--level", "site", "--out", tmp_path / "page.html")
-    assert shown.returncode == 0, shown.stderr
+    shown = command(*common, "--level", "site", "--out", tmp_path / "page.html")
+    assert shown.code == 0, shown.stderr
     assert (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--windows", "0-3"), b"--windows"),
-        (("--thetas", "0.5,2"), b"--thetas"),
-        (("--ahead", "soon"), b"not a period"),
-        (("--level", "host"), b"--level"),
-        (("--from", "yesterday"), b"--from"),
-        (("--links", "internal"), b"--links belongs to --method outlinks"),
+        (("--windows", "0-3"), "--windows"),
+        (("--thetas", "0.5,2"), "--thetas"),
+        (("--ahead", "soon"), "not a period"),
+        (("--level", "host"), "--level"),
+        (("--from", "yesterday"), "--from"),
+        (("--links", "internal"), "--links belongs to --method outlinks"),
     ],
 )
-def test_wrong_options_are_wrong_usage(tmp_path: Path, options: tuple[str, str], sentence: bytes) -> None:
-    found = run("evaluate", "--method", "history-aware", "--history", tmp_path, *options)
-    assert found.returncode == 2
-    assert sentence in found.stderr
+def test_wrong_options_are_wrong_usage(tmp_path: Path, options: tuple[str, str], sentence: str) -> None:
+    found = command("evaluate", "--method", "history-aware", "--history", tmp_path, *options)
+    assert found.code == 2
+    assert sentence in found.message
 
 
 def test_options_of_the_other_method_and_unknown_methods_are_wrong_usage(tmp_path: Path) -> None:
     for options, sentence in (
-        (("--windows", "3"), b"belongs to --method history-aware"),
-        (("--every", "visits"), b"--every visits is for"),
-        (("--method", "magic"), b"No value named 'magic'"),
+        (("--windows", "3"), "belongs to --method history-aware"),
+        (("--every", "visits"), "--every visits is for"),
+        (("--method", "magic"), "No value named 'magic'"),
     ):
-        found = run("evaluate", "--history", tmp_path, *options)
-        assert found.returncode == 2
-        assert sentence in found.stderr.replace(b"\n", b"")
+        found = command("evaluate", "--history", tmp_path, *options)
+        assert found.code == 2
+        assert sentence in found.message
 
 
 def test_real_homepages_have_the_scores_of_an_independent_program(shared_data: Path, tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -19,14 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from recrawl.core.arrays import Ints
-from recrawl.core.places import Place, entries, make_folder
+from recrawl.core.places import Place, place
 from recrawl.core.times import NEVER, microseconds, moment
 from recrawl.core.words import count
 from recrawl.engine.collection import BUCKETS, WORK
 from recrawl.engine.link_join import join_range
 from recrawl.engine.packing import packed, unpacked
+from recrawl.engine.scratch import scratch_in
 from recrawl.engine.session import open_engine
-from recrawl.engine.tasks import Answer, Bucket, Step, work
+from recrawl.engine.tasks import Bucket, Reply, Step, work
 from recrawl.errors import EngineError, NotEnoughData
 from recrawl.history import History
 from recrawl.insight.world_related import related_at
@@ -71,25 +70,10 @@ def plan_on(
         on_note(
             f"the history is {how}, so each of {n} reads all of it; recrawl compact --buckets {n} makes that quicker"
         )
-    with work_folder(history.folder / WORK) as work, open_engine(engine, work=work) as opened:
-        return EnginePlanner(planner=planner, policy=policy, map=opened.map, n_buckets=n, work=work).plan()
-
-
-@contextmanager
-def work_folder(folder: Place) -> Iterator[Place]:
-    """A folder of one job's own, which is removed with all that is in it."""
-    mine = folder / uuid4().hex
-    mine = mine.absolute() if isinstance(mine, Path) else mine
-    make_folder(mine)
-    try:
-        yield mine
-    finally:
-        with suppress(OSError):
-            for entry in entries(mine):
-                (mine / entry.name).unlink(missing_ok=True)
-            if isinstance(mine, Path):
-                mine.rmdir()
-                folder.rmdir()  # type: ignore[union-attr]  # both are paths; only if no other job is at work
+    with scratch_in(history.folder / WORK) as scratch, open_engine(engine, work=scratch.folder) as opened:
+        return EnginePlanner(
+            planner=planner, policy=policy, map=opened.map, n_buckets=n, work=place(scratch.folder)
+        ).plan()
 
 
 @dataclass(kw_only=True)
@@ -105,7 +89,7 @@ class EnginePlanner:
 
     def __post_init__(self) -> None:
         #: Of each bucket, and how many of them the worker that holds it knows.
-        self.events: list[list[Step | Answer]] = [[] for _ in range(self.n_buckets)]
+        self.events: list[list[Step | Reply]] = [[] for _ in range(self.n_buckets)]
         self.n_sent = [0] * self.n_buckets
 
     def plan(self) -> Plan:
@@ -196,7 +180,7 @@ class EnginePlanner:
             join = function_named(asked[0]["join"])
             value = join([each["contribution"] for each in asked])
             for events in self.events:
-                events.append(Answer(key=f"{asked[0]['scope']}: {asked[0]['name']}", value=value))
+                events.append(Reply(key=f"{asked[0]['scope']}: {asked[0]['name']}", value=value))
 
     def _results(self) -> list[dict[str, Any]]:
         """What the last events came to in every bucket."""

@@ -37,7 +37,7 @@ from recrawl.world.pages import Need, Visits
 from recrawl.world.related import Related
 from recrawl.world.roots import DOMAINS
 from recrawl.world.schedule import NEVER_SHOWN, Elsewhere, Schedule
-from recrawl.world.stream import Cut, Segment, next_segment
+from recrawl.world.stream import BatchCuts, Segment, next_segment
 
 _PLAIN = ("learnt", "segment", "known", "part", "is_learnt", "parts")
 _BESIDE = ("related", "signals", "importance")  # what is known of pages beside what was learnt
@@ -147,7 +147,7 @@ class BucketRun:
             contested_in=shown_in[is_contested],
             is_contested_in=contested,
         )
-        segment.cut = Cut.of(schedule, self.parts, segment.row, elsewhere, first_batch=0)
+        segment.cut = BatchCuts.of(schedule, self.parts, segment.row, elsewhere, first_batch=0)
         self.policy.start(stream.pages)
         self.whole.link_ids, self.whole.n_links_before = segment.new_link, segment.n_links_before
         self.known = stream.enter(segment)

@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Reply:
     """What all parts together say to something that each of them asked."""
 
     key: str
@@ -101,10 +101,10 @@ class _Held:
         self.n_events, self.unfinished, self.done = n, unfinished, done
         return True
 
-    def go_on(self, events: list[Step | Answer]) -> dict[str, Any]:
+    def go_on(self, events: list[Step | Reply]) -> dict[str, Any]:
         """Take steps as far as they are answered."""
         self.n_events += len(events)
-        self.run.whole.answers.update({each.key: each.value for each in events if isinstance(each, Answer)})
+        self.run.whole.answers.update({each.key: each.value for each in events if isinstance(each, Reply)})
         steps = [each for each in events if isinstance(each, Step)]
         if self.unfinished is not None:
             steps.insert(0, self.unfinished)

@@ -168,7 +168,7 @@ class Stream:
         return visits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """Visits of one batch to pages that differ."""
 
@@ -211,7 +211,7 @@ class Segment:
     roots: Roots = DOMAINS
     sites: Sites | None = None  # of all pages of the stream
     groups: tuple[Ints, ...] = ()
-    cut: Cut | None = None  # where these pages are some of a collection's; None: they are all
+    cut: BatchCuts | None = None  # where these pages are some of a collection's; None: they are all
 
     def let_go(self) -> None:
         """Nothing more will be asked of it: it is as large as what is made of it."""
@@ -232,11 +232,18 @@ class Segment:
             ends_segment = i + 1 == len(begin)
             is_last = ends_segment or int(self.batch[order[high]]) != batch
             began_at, ended_at = int(self.at[visit[0]]), int(self.at[visit[-1]])
-            yield Part(batch, visit[np.argsort(self.row[visit])], is_last, ends_segment, began_at, ended_at)
+            yield Part(
+                batch=batch,
+                visit=visit[np.argsort(self.row[visit])],
+                is_last=is_last,
+                ends_segment=ends_segment,
+                began_at=began_at,
+                ended_at=ended_at,
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut:
+class BatchCuts:
     """How the visits to some of a collection's pages are parted, as those to all of them are."""
 
     schedule: Schedule
@@ -246,7 +253,7 @@ class Cut:
     first_batch: int  # of the segment, since the stream began
 
     @classmethod
-    def of(cls, schedule: Schedule, part: Ints, row: Ints, elsewhere: Elsewhere, first_batch: int) -> Cut:
+    def of(cls, schedule: Schedule, part: Ints, row: Ints, elsewhere: Elsewhere, first_batch: int) -> BatchCuts:
         """From the part and the page of each visit."""
         order = np.lexsort((row, part))
         start = np.searchsorted(part[order], np.arange(len(schedule) + 1))
