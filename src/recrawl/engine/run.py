@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from recrawl.core.arrays import Flags, Ints, Ints32
 from recrawl.core.places import Place
-from recrawl.core.snapshot import taken
 from recrawl.core.times import NEVER
 from recrawl.core.whole import ONE_PIECE
 from recrawl.engine.link_join import read_shared, write_shown
@@ -39,6 +38,8 @@ from recrawl.world.roots import DOMAINS
 from recrawl.world.schedule import NEVER_SHOWN, Elsewhere, Schedule
 from recrawl.world.stream import BatchCuts, Segment, next_segment
 
+#: Bytes that a bucket takes for each visit that is still to be followed, for each page and for each link, about.
+VISIT_BYTES, PAGE_BYTES, LINK_BYTES = 100, 700, 24
 _PLAIN = ("learnt", "segment", "known", "part", "is_learnt", "parts")
 _BESIDE = ("related", "signals", "importance")  # what is known of pages beside what was learnt
 
@@ -237,8 +238,10 @@ class BucketRun:
 
     def n_bytes(self) -> int:
         """How much memory it takes, about."""
-        fresh = 0 if self.fresh is None else 200 * len(self.fresh.at)
-        return fresh + sum(each.nbytes for each in taken((self.learnt, self.segment))[1])
+        stream, segment = self.learnt.stream, self.segment
+        fresh = 0 if self.fresh is None else VISIT_BYTES * len(self.fresh.at)
+        ahead = 0 if segment is None else VISIT_BYTES * len(segment.at) + segment.lists.links.nbytes
+        return fresh + ahead + PAGE_BYTES * len(stream.pages) + LINK_BYTES * stream.n_links
 
     def packed(self) -> bytes:
         """All that was followed so far, without the answers that were heard."""
