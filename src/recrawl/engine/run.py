@@ -244,14 +244,17 @@ class BucketRun:
         return fresh + ahead + PAGE_BYTES * len(stream.pages) + LINK_BYTES * stream.n_links
 
     def packed(self) -> bytes:
-        """All that was followed so far, without the answers that were heard."""
+        """All that was followed so far, with the answers that are still needed."""
         pages, visits = self.learnt.stream.pages, self.waiting
         about = {name: getattr(self, name) for name in _PLAIN}
         beside = {name: getattr(pages, name) for name in _BESIDE}
         waiting = None if visits is None else replace(visits, whole=ONE_PIECE)
         order = (self.order.known_in, self.order.url)
         links = (self.whole.link_ids, self.whole.n_links_before)
-        return packed({"about": about, "beside": beside, "waiting": waiting, "order": order, "links": links})
+        answers = dict(self.whole.answers)
+        return packed(
+            {"about": about, "beside": beside, "waiting": waiting, "order": order, "links": links, "answers": answers}
+        )
 
     def restore(self, data: bytes) -> None:
         """The inverse of `packed`."""
@@ -263,6 +266,7 @@ class BucketRun:
             setattr(pages, name, value)
         self.order.known_in, self.order.url = kept["order"]
         self.whole.link_ids, self.whole.n_links_before = kept["links"]
+        self.whole.answers = kept["answers"]
         pages.part_of = self.whole
         self.waiting = None if kept["waiting"] is None else replace(kept["waiting"], whole=self.whole)
 
