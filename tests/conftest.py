@@ -3,7 +3,7 @@
 import gc
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -64,3 +64,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.name.startswith(LONG))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """In files of tests there are no examples to be looked for, as there are in the helpers beside them."""
+    found = yield
+    return [
+        each for each in found if not (file_path.name.startswith("test_") and type(each).__name__ == "DoctestModule")
+    ]

@@ -170,27 +170,27 @@ def test_a_terminal_without_our_letters_gets_others(folder: Path, encoding: str,
         assert unsafe(done.stdout.decode(encoding)) == set()
 
 
-def test_a_reader_that_has_seen_enough_is_a_good_end(tmp_path: Path) -> None:
-    history = str(tmp_path / "h")
-    output("synth", "--pages", "20", "--rounds", "4", "--history", history)
-    commands = [
+@pytest.mark.parametrize(
+    "arguments",
+    [
         "--help",
-        "info",
-        "plan --budget 5",
         "export links --format csv",
-        "export links --format parquet",
-        "seeds",
-    ]
-    running = {}
-    for arguments in commands:
-        place = "" if arguments == "--help" else f"--history {history}"
-        # A reader that is gone before anything is written.
-        line = f"{sys.executable} -m recrawl.cli {arguments} {place} | true; exit ${{PIPESTATUS[0]}}"
-        running[arguments] = subprocess.Popen(["/bin/bash", "-c", line], stderr=subprocess.PIPE, text=True)
-    for arguments, process in running.items():
-        _, error = process.communicate(timeout=120)
-        assert process.returncode == 0, (arguments, error)
-        assert re.search("Traceback|Exception|roken pipe", error) is None, (arguments, error)
+        *(
+            pytest.param(each, marks=pytest.mark.more)
+            for each in ("info", "plan --budget 5", "export links --format parquet", "seeds")
+        ),
+    ],
+)
+def test_a_reader_that_has_seen_enough_is_a_good_end(arguments: str, tmp_path: Path) -> None:
+    history = tmp_path / "h"
+    if arguments != "--help":
+        output("synth", "--pages", "20", "--rounds", "4", "--history", str(history))
+        arguments += f" --history {history}"
+    # A reader that is gone before anything is written.
+    line = f"{sys.executable} -m recrawl.cli {arguments} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search("Traceback|Exception|roken pipe", done.stderr) is None, done.stderr
 
 
 INTERRUPTED = """
@@ -207,7 +207,13 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["typer", "rich", "deltalake", "numba", "recrawl.plan.planner", "recrawl.policies.harvest.pick"]
+    "module",
+    [
+        "typer",
+        "numba",
+        "recrawl.policies.harvest.pick",
+        *(pytest.param(each, marks=pytest.mark.more) for each in ("rich", "deltalake", "recrawl.plan.planner")),
+    ],
 )
 def test_ctrl_c_is_one_line_wherever_the_program_is(module: str, tmp_path: Path) -> None:
     history = str(tmp_path / "h")

@@ -86,6 +86,7 @@ def the_plans_are_scored_and_the_next_one_can_be_learnt(found: dict[str, Any], f
     assert json.loads(planned[0])["expected_new_links"] >= json.loads(planned[-1])["expected_new_links"]
 
 
+@pytest.mark.more
 def test_the_loop_closes(found: dict[str, Any], folder: Path) -> None:
     """One test, because its cycles take a while and every test process would have to repeat them."""
     a_learned_plan_finds_half_as_many_links_again_as_round_robin(found)

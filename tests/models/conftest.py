@@ -14,6 +14,12 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def ngboost_is_loaded() -> None:
+    """A package that it needs warns when it is first imported. That takes seconds, so no test does so while it is collected."""
+    import ngboost  # noqa: F401
+
+
+@pytest.fixture(scope="session")
 def awkward() -> tuple[np.ndarray, np.ndarray]:
     """Features with holes, an empty column and a constant one; counts that follow the first column."""
     rng = np.random.default_rng(7)

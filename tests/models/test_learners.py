@@ -1,6 +1,5 @@
 import warnings
 
-import ngboost  # noqa: F401  # a package that it needs warns when it is first imported
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +12,7 @@ from recrawl.models.counts import HurdleCounts, PoissonCounts
 from recrawl.models.learners import KINDS, LEARNERS, Learner, named, papers_settings
 from recrawl.models.probability import ConstantIfOneClass, PresenceFromCounts
 
+pytestmark = pytest.mark.usefixtures("ngboost_is_loaded")
 PAIRS = [(learner, kind) for learner in LEARNERS for kind in KINDS if kind in learner.kinds]
 every_pair = pytest.mark.parametrize(("learner", "kind"), PAIRS, ids=[f"{a.name}-{b}" for a, b in PAIRS])
 FEW = {"n_estimators": 12, "max_iter": 12}

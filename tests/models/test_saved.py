@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
 
-import ngboost  # noqa: F401  # a package that it needs warns when it is first imported
 import numpy as np
 import pytest
 import skops.io
@@ -27,6 +26,7 @@ from recrawl.models.predictor import Predictor, Recipe, predict, train
 from recrawl.models.trained import Model
 from recrawl.web.visit import Visit
 
+pytestmark = pytest.mark.usefixtures("ngboost_is_loaded")
 PAIRS = [(learner, kind) for learner in LEARNERS for kind in KINDS if kind in learner.kinds]
 START = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -33,6 +33,8 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 QUICK = [
     name for name, policy in known().items() if Need.FUTURE not in policy.needs and not name.startswith("predicted")
 ]
+#: One of each kind; the others learn and are kept like one of these.
+ALL_KINDS = ("average-count", "lambda-crawl", "windowed-clique", "learning-to-rank", "bandit", "expected-harvest")
 
 
 def made_up(seed: int, n_days: int = 8) -> list[Visit]:
@@ -98,7 +100,9 @@ def planned(history: History, policy: str, now: datetime, *, carry: bool = False
     return repr(Planner(history, options, now, carry=carry).plan().to_arrow().to_pydict())
 
 
-@pytest.mark.parametrize("policy", QUICK)
+@pytest.mark.parametrize(
+    "policy", [name if name in ALL_KINDS else pytest.param(name, marks=pytest.mark.more) for name in QUICK]
+)
 def test_with_and_without_carried_state_the_plan_is_the_same_to_the_byte(policy: str, tmp_path: Path) -> None:
     """Importances change from night to night, and some are stated only afterwards, for visits that are learnt already."""
     visits = made_up(5)

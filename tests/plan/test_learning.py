@@ -121,7 +121,7 @@ def test_a_plan_is_the_same_however_visits_arrive_and_whatever_was_kept(policy: 
 
 
 @pytest.mark.parametrize("name", ["single-expert", "related-experts"])
-@pytest.mark.parametrize("seed", [2, 5, 8])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.more) for seed in (5, 8))])
 def test_experts_that_learn_at_once_are_carried_with_the_words_that_they_read(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +157,14 @@ def test_so_it_is_for_policies_that_train_models(policy: str, tmp_path: Path) ->
         assert planned(history, policy, carry=True) == planned(history, policy, relearn=True)
 
 
-@pytest.mark.parametrize("seed", [10, 11, 12, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(13, 22))])
+@pytest.mark.parametrize(
+    "seed",
+    [
+        10,
+        *(pytest.param(seed, marks=pytest.mark.more) for seed in (11, 12)),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(13, 22)),
+    ],
+)
 def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int, tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     for piece in pieces_of(made_up(seed), seed, 7):
@@ -165,7 +172,7 @@ def test_the_default_policy_learns_the_same_in_a_dozen_more_histories(seed: int,
         assert planned(history, "expected-harvest", carry=True) == planned(history, "expected-harvest", relearn=True)
 
 
-@pytest.mark.parametrize("held", [1_000_000, 5])
+@pytest.mark.parametrize("held", [pytest.param(1_000_000, marks=pytest.mark.more), 5])
 @pytest.mark.parametrize("policy", ["expected-harvest", "bandit", "history-aware", "related-experts"])
 def test_it_does_not_matter_how_many_visits_are_read_and_followed_at_once(
     policy: str, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -437,7 +444,8 @@ def test_two_planners_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert set(plans) == {planned(history, "average-count", relearn=True)}
 
 
-def test_kill_while_a_state_is_written_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wait", [0.11, *(pytest.param(each, marks=pytest.mark.more) for each in (0.05, 0.2))])
+def test_kill_while_a_state_is_written_loses_nothing(wait: float, tmp_path: Path) -> None:
     history = History.create(tmp_path / "h")
     visits = made_up(11)
     history.add(visits[: len(visits) // 2])
@@ -449,14 +457,13 @@ def test_kill_while_a_state_is_written_loses_nothing(tmp_path: Path) -> None:
         "    planned(history, 'average-count', carry=True)\n"
         "    States(history.beside).forget(States(history.beside).checkpoints()[0])"
     )
-    for wait in (0.05, 0.11, 0.2):
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(wait)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert planned(history, "average-count", carry=True) == planned(history, "average-count", relearn=True)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(wait)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert planned(history, "average-count", carry=True) == planned(history, "average-count", relearn=True)
 
 
 def test_a_policy_that_cannot_be_kept_is_learnt_again_and_a_line_says_so(tmp_path: Path) -> None:
@@ -508,8 +515,9 @@ def test_what_older_code_of_a_plug_in_has_learnt_is_not_used(tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run(1) != run(-1)
-    assert run(-1) == run(-1, "relearn")
+    older, newer = run(1), run(-1)
+    assert older != newer
+    assert newer == run(-1, "relearn")
 
 
 @pytest.mark.parametrize("odd", [2**70, {1: [2**70]}, np.zeros(2, [("a", float)]), Counter("aab")])

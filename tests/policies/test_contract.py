@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,24 +21,26 @@ NAMES = [policy.name for policy in ALL]
 ALIKE = ("predicted-count", "predicted-presence", "predicted-probability")
 #: So that short histories train, and forget; and a small tree where a policy would train a large model.
 QUICK = {"bootstrap": 1, "retrain": 1, "window": 3, "memory": 2, "rounds": 4, "n_train": 4, "learner": "small-tree"}
+#: Those that train, or forget; for the others it is the same contract again.
+TRAINED = [policy.name for policy in ALL if policy.default_settings().keys() & QUICK.keys()]
+#: Their contract is in test_experts_policies.py, with settings by which they learn even sooner.
+EXPERTS = ("change-frequency", "single-expert", "related-experts")
+
+
+def marked(name: str, *, slow: Iterable[str], more: Iterable[str]) -> Any:
+    """The name of a policy, as a parameter of the tests in which it belongs."""
+    marks = [pytest.mark.slow] if name in slow else [pytest.mark.more] if name in more else []
+    return pytest.param(name, marks=marks)
 
 
 @pytest.mark.usefixtures("_with_small_tree")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE[1:] else name for name in NAMES]
-)
+@pytest.mark.parametrize("name", [marked(name, slow=ALIKE[1:], more=set(TRAINED) - set(ALIKE)) for name in NAMES])
 def test_every_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: named(name, learner="small-tree"))
 
 
-#: Those that train, or forget; for the others it is the same contract again.
-TRAINED = [policy.name for policy in ALL if policy.default_settings().keys() & QUICK.keys()]
-
-
 @pytest.mark.usefixtures("_with_small_tree")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in TRAINED]
-)
+@pytest.mark.parametrize("name", [marked(name, slow=ALIKE, more=EXPERTS) for name in TRAINED])
 def test_policies_that_train_at_once_keep_the_contract(name: str) -> None:
     check_policy(lambda: named(name, **QUICK))
 

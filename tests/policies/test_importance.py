@@ -244,7 +244,12 @@ def test_bars_and_caps_still_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["round-robin", pytest.param("expected-harvest", marks=pytest.mark.slow), "bandit", "windowed-clique"]
+    "name",
+    [
+        "bandit",
+        *(pytest.param(name, marks=pytest.mark.more) for name in ("round-robin", "windowed-clique")),
+        pytest.param("expected-harvest", marks=pytest.mark.slow),
+    ],
 )
 def test_important_first_keeps_the_contract(name: str) -> None:
     check_policy(lambda: ImportantFirst(named(name, **SETTINGS)))

@@ -13,7 +13,9 @@ from recrawl.policies.links_and_content import LinksAndContent, weighed
 from recrawl.testing import check_generated, check_policy
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    "weight", [pytest.param(0.0, marks=pytest.mark.more), 0.5, pytest.param(1.0, marks=pytest.mark.more)]
+)
 def test_the_policy_for_both_keeps_the_contract_of_policies(weight: float) -> None:
     check_policy(lambda: LinksAndContent(weight))
     check_generated(lambda: LinksAndContent(weight), 20)

@@ -219,12 +219,15 @@ def test_words_that_announce_new_links_are_learnt(kind: Any) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Regression(content=4, bootstrap=1, retrain=1, window=4),
-        lambda: Regression(plain_bootstrap=True, bootstrap=4, retrain=1, window=4),
-        lambda: LearningToRank(content=4, bootstrap=1, retrain=1, window=4),
-        lambda: Bandit(content=4, bootstrap=1, window=4),
+        pytest.param(lambda: Regression(content=4, bootstrap=1, retrain=1, window=4), id="regression"),
+        pytest.param(lambda: Regression(plain_bootstrap=True, bootstrap=4, retrain=1, window=4), id="plain bootstrap"),
+        pytest.param(
+            lambda: LearningToRank(content=4, bootstrap=1, retrain=1, window=4),
+            id="learning-to-rank",
+            marks=pytest.mark.more,
+        ),
+        pytest.param(lambda: Bandit(content=4, bootstrap=1, window=4), id="bandit", marks=pytest.mark.more),
     ],
-    ids=["regression", "plain bootstrap", "learning-to-rank", "bandit"],
 )
 def test_policies_with_these_settings_keep_the_contract(make: Any) -> None:
     check_policy(make)

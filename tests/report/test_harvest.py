@@ -23,9 +23,13 @@ from recrawl.world.recorded import World
 
 @pytest.fixture(scope="module")
 def world() -> World:
+    return made_up(60)
+
+
+def made_up(n_cycles: int) -> World:
     """Two sites, one of them ten times as busy; links stay for three cycles."""
     chance = np.random.default_rng(0)
-    n_pages, n_cycles = 24, 60
+    n_pages = 24
     shows: list[list[set[int]]] = [[{p, 100 + p} for p in range(n_pages)] for _ in range(n_cycles)]
     link = 1000
     for cycle in range(1, n_cycles):
@@ -37,8 +41,8 @@ def world() -> World:
     return tiny_world(shows, site=[0] * 12 + [1] * 12)
 
 
-def test_all_parts_are_shown_in_tables_and_a_page(world: World, tmp_path: Path) -> None:
-    found = harvest(world, [2, 4], orders=2, workers=1)
+def test_all_parts_are_shown_in_tables_and_a_page(tmp_path: Path) -> None:
+    found = harvest(made_up(20), [2, 4], orders=2, workers=1)
     assert [one.left_out for one in found.ablations] == [name for name in ABLATIONS if name != "related pages"]
     assert all(0 < share <= 1 for one in found.ablations for share in one.coverage)
     assert len(ablation_table(found).rows) == len(found.ablations)
@@ -51,8 +55,8 @@ def test_all_parts_are_shown_in_tables_and_a_page(world: World, tmp_path: Path) 
     assert "With 2 pages per cycle, expected-harvest finds" in findings(found)[0]
 
 
-def test_one_order_gives_no_standard_error(world: World) -> None:
-    found = harvest(world, [2], ("ablation",), orders=1, workers=1)
+def test_one_order_gives_no_standard_error() -> None:
+    found = harvest(made_up(20), [2], ("ablation",), orders=1, workers=1)
     assert {error for one in found.ablations for error in one.chance} == {None}
     assert not any("±" in str(cell) for row in ablation_table(found).rows for cell in row)
 

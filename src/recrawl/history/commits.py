@@ -24,7 +24,7 @@ from uuid import uuid4
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from recrawl.core.files import make_folder, sync
@@ -62,11 +62,11 @@ class DurableTable:
             return
         make_folder(self.folder)
         with self.scratch() as scratch:
-            DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
-            sync(scratch / LOG / entry_name(0))
-            sync(scratch / LOG)
+            (scratch / entry_name(0)).write_bytes(entry_bytes(first_actions(self.schema)))
+            sync(scratch / entry_name(0))
+            sync(scratch)
             try:
-                os.rename(scratch / LOG, self._log)  # with its first entry, or not at all
+                os.rename(scratch, self._log)  # with its first entry, or not at all
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # then another process was quicker
                     raise
@@ -158,7 +158,7 @@ class DurableTable:
         draft = self._log / f".{uuid4()}.draft"
         try:
             with draft.open("wb") as stream:
-                stream.writelines(orjson.dumps(each) + b"\n" for each in actions)
+                stream.write(entry_bytes(actions))
             return self._put(draft, entry_name(version))
         finally:
             draft.unlink(missing_ok=True)
@@ -202,11 +202,7 @@ class DurableTable:
         now = pa.schema(table.schema().to_arrow())
         if not set(self.schema.names) - set(now.names):
             return []
-        with self.scratch() as scratch:
-            DeltaTable.create(scratch, self.schema, configuration=CONFIGURATION)
-            lines = (scratch / LOG / entry_name(0)).read_bytes().splitlines()
-        metadata = next(each for each in map(orjson.loads, lines) if "metaData" in each)
-        return [{"metaData": {**metadata["metaData"], "id": str(table.metadata().id)}}]
+        return [_metadata(self.schema, str(table.metadata().id))]
 
     # -- data files ----------------------------------------------------------------------------------------------------
 
@@ -259,6 +255,33 @@ class DurableTable:
 
 
 _LAST = "_last_checkpoint"
+
+
+def first_actions(schema: pa.Schema) -> list[Action]:
+    """The first entry of a table's log."""
+    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    return [_info("CREATE TABLE"), protocol, _metadata(schema, str(uuid4()))]
+
+
+def _metadata(schema: pa.Schema, table: str) -> Action:
+    """What a log says of a table with this schema and id."""
+    return {
+        "metaData": {
+            "id": table,
+            "name": None,
+            "description": None,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": Schema.from_arrow(schema).to_json(),
+            "partitionColumns": [],
+            "createdTime": int(time.time() * 1000),
+            "configuration": CONFIGURATION,
+        }
+    }
+
+
+def entry_bytes(actions: list[Action]) -> bytes:
+    """A log entry."""
+    return b"".join(orjson.dumps(each) + b"\n" for each in actions)
 
 
 def _info(operation: str, **parameters: str) -> Action:

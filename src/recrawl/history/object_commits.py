@@ -14,14 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
-import orjson
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from recrawl.core.places import ObjectPath, Place, located
-from recrawl.history.commits import ABANDONED, CONFIGURATION, Action, DurableTable
-from recrawl.history.delta import entry_name, is_table, load, options_of
+from recrawl.history.commits import ABANDONED, Action, DurableTable, entry_bytes, first_actions
+from recrawl.history.delta import entry_name, is_table, load
 from recrawl.history.schema import KEY, TABLES
 
 
@@ -31,22 +28,15 @@ class ObjectTable(DurableTable):
 
     def create(self) -> None:
         """Make the table if it is not there; safe when several processes do so at once."""
-        if is_table(self.folder):
-            return
-        try:
-            DeltaTable.create(
-                str(self.folder), self.schema, configuration=CONFIGURATION, storage_options=options_of(self.folder)
-            )
-        except DeltaError:
-            if not is_table(self.folder):  # else another process was quicker
-                raise
+        if not is_table(self.folder):
+            self._commit(0, first_actions(self.schema))  # or another process was quicker
 
     def checkpoint(self) -> None:
         """Put the state of the newest version in one object."""
         load(self.folder).create_checkpoint()
 
     def _commit(self, version: int, actions: list[Action]) -> bool:
-        entry, lines = self._log / entry_name(version), b"".join(orjson.dumps(each) + b"\n" for each in actions)
+        entry, lines = self._log / entry_name(version), entry_bytes(actions)
         # A put whose answer was lost is tried again, and finds its own object.
         return bool(entry.create_bytes(lines) or entry.read_bytes() == lines)
 
