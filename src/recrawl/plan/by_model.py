@@ -37,7 +37,7 @@ from recrawl.world.rounds import rounds_of
 
 FILE = "predictions.parquet"
 PAGES = tuple(
-    field.name for field in fields(Pages) if field.name not in ("related", "url_groups", "depth", "importance")
+    field.name for field in fields(Pages) if field.name not in ("related", "url_groups", "depth", "importance", "ids")
 )
 PREDICTED = ("expected", "probability", "low", "high", "basis", "n_links", "n_hits")
 COLUMNS = {"page", "url", "gap_hours", "change", *PAGES, *PREDICTED}
