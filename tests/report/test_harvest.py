@@ -88,5 +88,5 @@ def test_later_links_are_counted_once_per_page() -> None:
 def test_a_link_counts_for_the_first_page_in_the_order_that_shows_it() -> None:
     crawler = Crawler(tiny_world([[{1}, {2}, {3}], [{1, 8, 9}, {2, 9}, {3, 7, 8}]]))
     visits = crawler.visit(np.arange(3)).visits
-    assert credited(np.array([2, 0, 1]), visits).tolist() == [2, 1, 0]
-    assert credited(np.array([1, 0, 2]), visits).tolist() == [1, 1, 1]
+    assert credited(np.array([2, 0, 1]), np.zeros(3), visits).tolist() == [2, 1, 0]
+    assert credited(np.array([1, 0, 2]), np.zeros(3), visits).tolist() == [1, 1, 1]
